@@ -1,0 +1,10 @@
+# Writes the linker's version script from the names in the hook tables: cmake -DOUTPUT= -DDRIVER= -DRUNTIME= -P ExportMap.cmake
+file(STRINGS ${DRIVER} driver_rows REGEX "^GPUCAP_HOOK\\(")
+file(STRINGS ${RUNTIME} runtime_rows REGEX "^GPUCAP_RUNTIME\\(")
+set(text "{\n  global:\n    dlsym;\n    dlvsym;\n")
+foreach(row IN LISTS driver_rows runtime_rows)
+  string(REGEX REPLACE "^GPUCAP_[A-Z]+\\(([A-Za-z0-9_]+),.*" "\\1" name "${row}")
+  string(APPEND text "    ${name};\n")
+endforeach()
+string(APPEND text "  local: *;\n};\n")
+file(WRITE ${OUTPUT} "${text}")

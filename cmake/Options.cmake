@@ -1,0 +1,37 @@
+# What every target shares. gpucap_layer() makes one static library a layer. Includes are written from the repository's
+# root ("wire/layout.h"); scripts/check_layers.py, run as a test, refuses an include that goes up.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+add_library(gpucap_warnings INTERFACE)
+target_compile_options(gpucap_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Wcast-align -Werror $<$<COMPILE_LANGUAGE:C>:-Wno-non-virtual-dtor>)
+target_compile_options(gpucap_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
+
+add_library(gpucap_sanitizers INTERFACE)
+if(GPUCAP_SANITIZE)
+  target_compile_options(gpucap_sanitizers INTERFACE -fsanitize=${GPUCAP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(gpucap_sanitizers INTERFACE -fsanitize=${GPUCAP_SANITIZE})
+endif()
+
+# Code that lives inside someone else's program: no exceptions, no RTTI, nothing exported, no unique symbols.
+add_library(gpucap_guest INTERFACE)
+target_compile_options(gpucap_guest INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
+  -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector-strong)
+target_compile_options(gpucap_guest INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+
+function(gpucap_layer name)
+  cmake_parse_arguments(ARG "GUEST" "" "SOURCES;BELOW" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_BELOW} PRIVATE gpucap_warnings gpucap_sanitizers)
+  if(ARG_GUEST)
+    target_link_libraries(${name} PRIVATE gpucap_guest)
+  endif()
+endfunction()

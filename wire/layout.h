@@ -1,0 +1,173 @@
+/* The bytes of a gpucap segment: one file a process image, written by that process alone, mapped read-only by any
+ * number of readers. Plain C so that other programs can read it; docs/wire-format.md describes it in words.
+ * All integers are little-endian and naturally aligned. Words that the writer changes while others read are read and
+ * written with 8-byte (or 4-byte) atomic accesses; nothing here is a lock.
+ *
+ * Units: bytes, nanoseconds. "monotonic" is CLOCK_MONOTONIC of the machine, "realtime" is CLOCK_REALTIME. */
+#ifndef GPUCAP_WIRE_LAYOUT_H
+#define GPUCAP_WIRE_LAYOUT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "GPUCAP\0\1" read as a little-endian word. */
+#define GPUCAP_WIRE_MAGIC UINT64_C(0x0100504143555047)
+/* A reader accepts any minor of its own major: a minor only adds regions or uses reserved bytes. */
+#define GPUCAP_WIRE_MAJOR 1
+#define GPUCAP_WIRE_MINOR 0
+#define GPUCAP_WIRE_SUFFIX ".gpucap" /* file name: <pid>.<created_realtime_ns, 16 hex digits>.gpucap */
+#define GPUCAP_WIRE_NO_LIMIT UINT64_MAX
+#define GPUCAP_WIRE_MAX_DEVICES 64
+#define GPUCAP_WIRE_MAX_REGIONS 16
+
+enum gpucap_state { GPUCAP_STATE_BUILDING = 0, GPUCAP_STATE_LIVE = 1, GPUCAP_STATE_ENDED = 2 };
+
+enum gpucap_region_type {
+  GPUCAP_REGION_NONE = 0,
+  GPUCAP_REGION_DEVICES = 1,      /* struct gpucap_device, one a device that the process sees, by ordinal */
+  GPUCAP_REGION_API_NAMES = 2,    /* struct gpucap_api_name, indexed by API number (0 is "none") */
+  GPUCAP_REGION_API_COUNTERS = 3, /* struct gpucap_api_counter, index = device * (number of API names) + API number */
+  GPUCAP_REGION_RING_HEADER = 4,  /* struct gpucap_ring_header, one */
+  GPUCAP_REGION_EVENTS = 5        /* struct gpucap_event, a power of two of them */
+};
+
+struct gpucap_region {
+  uint32_t type; /* enum gpucap_region_type; readers skip types that they do not know */
+  uint32_t stride;
+  uint64_t offset; /* from the start of the file, a multiple of 64 */
+  uint64_t count;
+};
+
+/* At offset 0. */
+struct gpucap_header {
+  uint64_t magic;
+  uint16_t major;
+  uint16_t minor;
+  uint32_t header_bytes;
+  uint64_t file_bytes;
+  uint32_t state; /* enum gpucap_state; LIVE with no record lock held on byte 0 means killed */
+  uint32_t pid;   /* in the writer's own PID namespace */
+  uint32_t uid;
+  uint32_t region_count;
+  uint64_t pid_namespace;       /* inode of /proc/self/ns/pid, 0 if unknown */
+  uint64_t start_ticks;         /* field 22 of /proc/self/stat, 0 if unknown */
+  uint64_t created_realtime_ns; /* also in the file's name */
+  uint64_t created_monotonic_ns;
+  uint64_t updated_monotonic_ns; /* last time that the writer looked at the card; not a heartbeat */
+  uint64_t ended_realtime_ns;    /* 0 until state is ENDED */
+  char run_id[32];               /* GPUCAP_RUN_ID as `gpucap run` set it, NUL-padded, may be empty */
+  char version[32];              /* of the library that wrote this, NUL-padded */
+  char command[1024];            /* /proc/self/cmdline cut to fit: NUL between arguments, NUL-padded */
+  struct gpucap_region regions[GPUCAP_WIRE_MAX_REGIONS];
+  uint8_t reserved[488];
+};
+
+/* Where the figure of the driver's own memory comes from. */
+enum gpucap_truth {
+  GPUCAP_TRUTH_NONE = 0,       /* nowhere: driver_bytes is an estimate from context creation */
+  GPUCAP_TRUTH_NVML = 1,       /* NVML's per-process figure */
+  GPUCAP_TRUTH_DEVICE_DIFF = 2 /* differences of the card's used memory around context creation */
+};
+
+/* Gauges of one device. used = linear + array + pool + vmm + managed + driver, never shown below zero.
+ * Everything but managed is what NVML counts to the process. */
+struct gpucap_device {
+  uint32_t ordinal;
+  uint32_t truth; /* enum gpucap_truth */
+  uint8_t uuid[16];
+  char name[64];
+  uint64_t physical_bytes;
+  uint64_t limit_bytes; /* GPUCAP_WIRE_NO_LIMIT: watched, not capped */
+  int64_t linear_bytes; /* cuMemAlloc, cuMemAllocPitch, in blocks as the driver takes them */
+  int64_t array_bytes;
+  int64_t pool_bytes; /* reserved by stream-ordered pools, whether lent out or kept */
+  int64_t vmm_bytes;
+  int64_t managed_bytes; /* charged in full at allocation; NVML does not count it to the process */
+  int64_t driver_bytes;  /* what the driver took by itself: contexts, modules, local memory, ... */
+  int64_t reserved_bytes; /* promised to calls that are in the driver at this moment; in no other field */
+  int64_t live_count;    /* live allocations of all kinds */
+  uint64_t peak_bytes;   /* highest used */
+  uint64_t peak_monotonic_ns;
+  uint64_t refused_count;
+  uint64_t refused_bytes; /* sum of what was refused */
+  uint64_t last_refused_bytes;
+  uint64_t last_refused_monotonic_ns;
+  uint64_t looked_bytes; /* NVML's figure at the last look */
+  uint64_t looked_monotonic_ns;
+  uint64_t look_count;
+  uint64_t context_bytes;  /* what the latest context took when it was made */
+  uint64_t active;         /* 1 once the process has had a context or an allocation here */
+  uint8_t reserved[256];
+};
+
+struct gpucap_api_name {
+  char name[48]; /* the entry point as exported, NUL-padded */
+};
+
+struct gpucap_api_counter {
+  uint64_t calls; /* that reached the driver and succeeded */
+  uint64_t refused;
+  uint64_t bytes; /* requested by the calls that succeeded */
+  uint64_t reserved;
+};
+
+struct gpucap_ring_header {
+  uint64_t capacity; /* number of events, a power of two */
+  uint8_t pad0[56];
+  uint64_t head; /* events ever claimed; event number n lives in slot n % capacity */
+  uint8_t pad1[56];
+  uint64_t dropped; /* events never written because a slot was still being written */
+  uint8_t pad2[56];
+};
+
+enum gpucap_operation {
+  GPUCAP_OP_CHARGE = 1,  /* memory taken */
+  GPUCAP_OP_RELEASE = 2, /* memory given back */
+  GPUCAP_OP_REFUSE = 3,  /* refused by gpucap */
+  GPUCAP_OP_FAIL = 4,    /* refused by the driver, for its own reasons */
+  GPUCAP_OP_DRIVER = 5   /* a look found that the driver's own share had changed: bytes is the new share */
+};
+
+enum gpucap_kind {
+  GPUCAP_KIND_NONE = 0,
+  GPUCAP_KIND_LINEAR = 1,
+  GPUCAP_KIND_ARRAY = 2,
+  GPUCAP_KIND_POOL = 3,
+  GPUCAP_KIND_VMM = 4,
+  GPUCAP_KIND_MANAGED = 5,
+  GPUCAP_KIND_CONTEXT = 6
+};
+
+struct gpucap_event {
+  uint64_t sequence; /* n + 1 once event number n is complete; bit 63 set while it is being written; 0 never used */
+  uint64_t monotonic_ns;
+  uint32_t thread; /* kernel thread id in the writer's PID namespace */
+  int32_t result;  /* CUresult that the program got */
+  uint16_t api;    /* the driver entry point, index into the API names */
+  uint16_t origin; /* the runtime entry point that led to it, 0 if none */
+  uint8_t device;
+  uint8_t operation; /* enum gpucap_operation */
+  uint8_t kind;      /* enum gpucap_kind */
+  uint8_t flags;
+  uint64_t address; /* device pointer or handle, 0 if none */
+  uint64_t bytes;   /* requested for CHARGE, REFUSE, FAIL; charged for RELEASE */
+  uint64_t used_after;
+  uint32_t latency_ns; /* time in the driver, saturated; 0 if not measured */
+  uint32_t reserved;
+};
+
+#ifdef __cplusplus
+}
+static_assert(sizeof(gpucap_region) == 24);
+static_assert(sizeof(gpucap_header) == 2048);
+static_assert(sizeof(gpucap_device) == 512);
+static_assert(sizeof(gpucap_api_name) == 48);
+static_assert(sizeof(gpucap_api_counter) == 32);
+static_assert(sizeof(gpucap_ring_header) == 192);
+static_assert(sizeof(gpucap_event) == 64);
+#endif
+
+#endif

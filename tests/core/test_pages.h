@@ -1,0 +1,27 @@
+// Pages for the core's tables in tests, with a count of what is out and a limit
+// to run into.
+#pragma once
+
+#include <cstdlib>
+
+#include "shim/core/pages.h"
+
+namespace gpucap::core {
+
+inline size_t pages_out = 0;
+inline size_t pages_limit = SIZE_MAX;
+
+inline PageSource test_pages() {
+  return {[](size_t bytes) -> void * {
+            if (pages_out + bytes > pages_limit)
+              return nullptr;
+            pages_out += bytes;
+            return std::calloc(1, bytes);
+          },
+          [](void *pages, size_t bytes) {
+            pages_out -= bytes;
+            std::free(pages);
+          }};
+}
+
+} // namespace gpucap::core

@@ -1,0 +1,29 @@
+// The dynamic loader as it is without us: dlsym and dlvsym of the C library, and handles of libraries that are already
+// loaded. Found on first use, kept for the life of the process. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace gpucap::loader {
+
+using DlsymFunction = void* (*)(void* handle, const char* name);
+using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
+
+// Never null in a process with glibc's loader; calls through them see this library as the caller (for RTLD_NEXT).
+DlsymFunction real_dlsym();
+DlvsymFunction real_dlvsym();
+
+// A handle of a library that is loaded already, by soname; nullptr if it is not. Keeps a reference for good, so that
+// what is found in it stays valid. Leaves dlerror() as it was not asked: a failed look-up is ours, not the program's.
+void* handle_if_loaded(const char* soname);
+// Loads it if need be, with RTLD_NOW | RTLD_LOCAL, never closed.
+void* load_library(const char* soname);
+
+// The object that an address belongs to, as an opaque id for comparing; nullptr if none.
+const void* object_of(const void* address);
+
+// The definition of `name` that a search in link order finds after the object that holds `caller`, skipping this
+// library: what dlsym(RTLD_NEXT, name) gives that caller. nullptr if there is none.
+void* next_definition(const void* caller, const char* name);
+
+}  // namespace gpucap::loader

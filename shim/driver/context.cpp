@@ -1,0 +1,113 @@
+#include "shim/driver/context.h"
+
+#include <cstdio>
+
+#include "shim/driver/current.h"
+#include "shim/driver/pool.h"
+#include "shim/process/log.h"
+
+namespace gpucap::driver::context {
+namespace {
+
+// Primary contexts by device, to know whose memory went when one is released to zero or reset.
+CUcontext primary_contexts[kMaxDevices];
+
+bool belongs_to(const core::Record& record, void* argument) {
+  return record.context != 0 && record.context == *static_cast<const uint8_t*>(argument);
+}
+
+void give_back_taken(const core::Record& record, void*) { give_back(*Process::get(), record); }
+
+bool counts_by_card(const Device& device) {
+  return device.gauge->truth == static_cast<uint32_t>(GPUCAP_TRUTH_DEVICE_DIFF);
+}
+
+}  // namespace
+
+Go CreateStep::begin(Api api, CUdevice device) {
+  process_ = Process::get();
+  if (process_ == nullptr) return Go::kPass;
+  device_ = process_->device(device);
+  if (device_ == nullptr) return Go::kPass;  // no such device: the driver's answer
+  api_ = api;
+  if (process_->config().refuse_everything) return Go::kRefuse;
+  process_->activate(*device_);
+  promised_ = device_->gauge->context_bytes;
+  // With a cap of nothing there is no need to make a context to know that it does not fit.
+  if (device_->ledger.limit() == 0) return Go::kRefuse;
+  if (promised_ != 0 && reserve(*process_, *device_, promised_, pool::reclaim_pools) == Verdict::kRefused) {
+    return Go::kRefuse;
+  }
+  look(*process_, *device_, true);
+  driver_before_ = device_->ledger.driver();
+  if (counts_by_card(*device_)) card_before_ = process_->truth().read_whole_device(*device_);
+  begin_flight(*device_);
+  return Go::kCharge;
+}
+
+bool CreateStep::end(CUresult result) {
+  end_flight(*device_);
+  if (result != CUDA_SUCCESS) {
+    settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
+    tell_failure(*process_, *device_, api_, GPUCAP_KIND_CONTEXT, promised_, result);
+    return true;
+  }
+  if (counts_by_card(*device_)) {
+    const int64_t taken = process_->truth().read_whole_device(*device_) - card_before_;
+    if (card_before_ >= 0 && taken > 0) device_->ledger.set_driver(driver_before_ + taken);
+    set(device_->gauge->driver_bytes, device_->ledger.driver());
+  } else {
+    look(*process_, *device_, true);
+  }
+  const int64_t taken = device_->ledger.driver() - driver_before_;
+  if (taken > 0) set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
+  settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
+  if (device_->ledger.limited() && static_cast<uint64_t>(device_->ledger.used()) > device_->ledger.limit()) {
+    promised_ = static_cast<uint64_t>(taken > 0 ? taken : 0);
+    return false;
+  }
+  tell_charge(*process_, *device_, api_, GPUCAP_KIND_CONTEXT, 0, static_cast<uint64_t>(taken > 0 ? taken : 0));
+  return true;
+}
+
+CUresult CreateStep::refuse() {
+  if (process_->config().refuse_everything) {
+    log_line_rarely(LogLevel::kError, "refused %s: %s", name_of(api_), process_->config().complaints[0]);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  look(*process_, *device_, true);
+  return refuse_by_cap(*process_, *device_, api_, promised_);
+}
+
+void gone(CUcontext context, CUdevice) {
+  Process* process = Process::get();
+  if (process == nullptr) return;
+  uint8_t number = number_of_context(context, 0);
+  process->table().take_if(belongs_to, give_back_taken, &number);
+  forget_context(context);
+  for (int i = 0; i < process->device_count(); ++i) {
+    Device& device = *process->device(i);
+    if (!device.active.load(std::memory_order_acquire)) continue;
+    pool::refresh_all(*process, device);
+    look(*process, device, true);
+  }
+}
+
+bool primary_is_active(CUdevice device) {
+  unsigned int flags = 0;
+  int active = 0;
+  return real().cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0;
+}
+
+void primary_retained(CUcontext context, CUdevice device) {
+  if (device >= 0 && device < kMaxDevices) primary_contexts[device] = context;
+}
+
+void primary_released(CUresult result, CUdevice device) {
+  if (result != CUDA_SUCCESS || device < 0 || device >= kMaxDevices || primary_is_active(device)) return;
+  CUcontext context = primary_contexts[device];
+  primary_contexts[device] = nullptr;
+  if (context != nullptr) gone(context, device);
+}
+
+}  // namespace gpucap::driver::context

@@ -1,0 +1,92 @@
+// Contexts: the driver takes some hundred MiB for each, and frees what was allocated in it when it goes. What one takes
+// is expected from the last one on that device, measured right after by NVML, and given back with
+// CUDA_ERROR_OUT_OF_MEMORY if it does not fit.
+#pragma once
+
+#include "shim/driver/call.h"
+#include "shim/driver/step.h"
+
+namespace gpucap::driver::context {
+
+class CreateStep {
+ public:
+  Go begin(Api api, CUdevice device);
+  // False if the new context is over the cap and must go.
+  [[nodiscard]] bool end(CUresult result);
+  // What the program gets when nothing was created.
+  [[nodiscard]] CUresult refuse();
+
+ private:
+  void note_size(int64_t bytes);
+
+  Process* process_ = nullptr;
+  Device* device_ = nullptr;
+  Api api_ = Api::kNone;
+  int64_t driver_before_ = 0;
+  int64_t card_before_ = -1;
+  uint64_t promised_ = 0;
+};
+
+// After a context went: everything that was allocated in it is uncharged.
+void gone(CUcontext context, CUdevice device);
+void primary_released(CUresult result, CUdevice device);
+[[nodiscard]] bool primary_is_active(CUdevice device);
+void primary_retained(CUcontext context, CUdevice device);
+
+template <typename Function>
+CUresult initialise(const Call<Function>& call) {
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS)
+    static_cast<void>(Process::get());  // a limit that cannot be read is said now, not hours later
+  return result;
+}
+
+template <typename Function, typename Context, typename Undo>
+CUresult create_with(const Call<Function>& call, Context* out, CUdevice device, Undo undo) {
+  if (out == nullptr) return call();
+  CreateStep step;
+  const Go go = step.begin(call.api(), device);
+  if (go == Go::kPass) return call();
+  if (go == Go::kRefuse) return step.refuse();
+  Context before = *out;
+  const CUresult result = call();
+  if (step.end(result)) return result;
+  undo(*out);
+  *out = before;
+  return step.refuse();
+}
+
+template <typename Function>
+CUresult retain_primary(const Call<Function>& call, CUcontext* out, CUdevice device) {
+  if (primary_is_active(device)) return call();
+  const CUresult result =
+      create_with(call, out, device, [&](CUcontext) { real().cuDevicePrimaryCtxRelease_v2(device); });
+  if (result == CUDA_SUCCESS && out != nullptr) primary_retained(*out, device);
+  return result;
+}
+
+template <typename Function>
+CUresult release_primary(const Call<Function>& call, CUdevice device) {
+  const CUresult result = call();
+  primary_released(result, device);
+  return result;
+}
+
+template <typename Function>
+CUresult create(const Call<Function>& call, CUcontext* out, CUdevice device) {
+  return create_with(call, out, device, [](CUcontext made) { real().cuCtxDestroy_v2(made); });
+}
+
+template <typename Function>
+CUresult create_green(const Call<Function>& call, CUgreenCtx* out, CUdevice device) {
+  return create_with(call, out, device, [](CUgreenCtx made) { real().cuGreenCtxDestroy(made); });
+}
+
+template <typename Function>
+CUresult destroy(const Call<Function>& call, CUcontext context) {
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) gone(context, -1);
+  return result;
+}
+
+}  // namespace gpucap::driver::context

@@ -1,0 +1,26 @@
+// Which device and which context a call is about. Asking the driver costs some 15 ns; everything else is remembered.
+// Any thread.
+#pragma once
+
+#include "shim/driver/real_driver.h"
+#include "shim/process/process.h"
+
+namespace gpucap::driver {
+
+struct Current {
+  Device* device = nullptr;  // nullptr: no current context, or gpucap does not know its device
+  uint8_t context = 0;       // number of the context, for Record::context; 0 where there are too many to tell apart
+};
+
+// The calling thread's current context.
+Current current(Process& process);
+
+// The device of a stream; 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to the current context.
+Device* device_of_stream(Process& process, CUstream stream);
+
+// The number of a context, which is made up at first sight.
+uint8_t number_of_context(CUcontext context, CUdevice device);
+// The context is gone: its number is forgotten, so that a new context at the same address is another.
+void forget_context(CUcontext context);
+
+}  // namespace gpucap::driver

@@ -1,0 +1,24 @@
+#include "shim/driver/look.h"
+
+#include "shim/driver/pool.h"
+#include "shim/process/quota.h"
+
+namespace gpucap::driver::look {
+
+void something_moved() {
+  Process* process = Process::get();
+  if (process == nullptr) return;
+  for (int i = 0; i < process->device_count(); ++i) {
+    Device& device = *process->device(i);
+    if (device.active.load(std::memory_order_relaxed)) mark_stale(device);
+  }
+}
+
+void put_right() {
+  Process* process = Process::get();
+  if (process == nullptr) return;
+  pool::refresh_shrinkable(*process);
+  for (int i = 0; i < process->device_count(); ++i) look_if_stale(*process, *process->device(i));
+}
+
+}  // namespace gpucap::driver::look

@@ -1,0 +1,27 @@
+// Calls after which figures may have moved without an allocation. `after` only leaves a mark, so that the next grant
+// looks at NVML first; `at_rest` follows a synchronise, where pools shrink and a program pauses: the figures are put
+// right there.
+#pragma once
+
+#include "shim/driver/call.h"
+
+namespace gpucap::driver::look {
+
+void something_moved();
+void put_right();
+
+template <typename Function>
+CUresult after(const Call<Function>& call) {
+  const CUresult result = call();
+  something_moved();  // also after a failure: part of the work may have been done
+  return result;
+}
+
+template <typename Function>
+CUresult at_rest(const Call<Function>& call) {
+  const CUresult result = call();
+  put_right();
+  return result;
+}
+
+}  // namespace gpucap::driver::look

@@ -1,0 +1,53 @@
+#include "shim/driver/pointers.h"
+
+#include "shim/driver/linear.h"
+#include "shim/driver/pool.h"
+#include "shim/process/pages.h"
+
+namespace gpucap::driver::pointers {
+
+void Step::begin(Api api, uint64_t address, bool on_stream) {
+  api_ = api;
+  on_stream_ = on_stream;
+  if (address == 0) return;
+  process_ = Process::get();
+  if (process_ == nullptr || !process_->table().take(core::Space::kPointer, address, &record_)) return;
+  device_ = process_->device(record_.device);
+  if (record_.kind == GPUCAP_KIND_POOL) return;
+  begin_flight(*device_);
+  if (record_.kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes))
+    block_emptied_ = device_->blocks.remove(address, record_.bytes);
+}
+
+void Step::end(CUresult result) {
+  if (process_ == nullptr) return;
+  if (device_ == nullptr) {
+    // Not ours: imported, of a graph node, or from before. If the driver took it, something went back somewhere.
+    if (result == CUDA_SUCCESS) {
+      for (int i = 0; i < process_->device_count(); ++i) mark_stale(*process_->device(i));
+    }
+    return;
+  }
+  const auto kind = static_cast<gpucap_kind>(record_.kind);
+  const bool in_pool = kind == GPUCAP_KIND_POOL;
+  const bool small = kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes);
+  if (result != CUDA_SUCCESS) {
+    if (small && device_->blocks.add(record_.key, record_.bytes, kernel_pages()) != block_emptied_)
+      mark_stale(*device_);
+    note(*process_, record_);
+    if (!in_pool) end_flight(*device_);
+    return;
+  }
+  count_live(*device_, -1);
+  if (in_pool) {
+    pool::block_freed(*process_, record_);
+  } else {
+    const uint64_t bytes = small ? (block_emptied_ ? linear::kBlock : 0) : record_.bytes;
+    charge(*device_, kind, -static_cast<int64_t>(bytes));
+    end_flight(*device_);
+    if (on_stream_) mark_stale(*device_);  // really free only when the stream gets there
+  }
+  tell_release(*process_, *device_, api_, kind, record_.key, record_.bytes);
+}
+
+}  // namespace gpucap::driver::pointers

@@ -1,0 +1,281 @@
+#include "shim/driver/pool.h"
+
+#include "shim/driver/pool_registry.h"
+
+namespace gpucap::driver::pool {
+namespace {
+
+// Set once any stream was captured; from then on each request asks whether its stream is capturing (some 20 ns).
+std::atomic<bool> capture_seen{false};
+// Pools with a free that has not been looked after yet.
+std::atomic<uint32_t> shrinkable_pools{0};
+
+bool is_capturing(CUstream stream, Default stream_zero) {
+  if (!capture_seen.load(std::memory_order_relaxed)) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = stream_zero == Default::kPerThread ? real().cuStreamIsCapturing_ptsz(stream, &status)
+                                                             : real().cuStreamIsCapturing(stream, &status);
+  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// The pool's lock is held.
+void refresh_locked(Process& process, Pool& pool) {
+  cuuint64_t reserved = 0;
+  if (real().cuMemPoolGetAttribute(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS)
+    return;
+  Device* device = process.device(static_cast<int>(pool.ordinal));
+  const int64_t change = pool.model.refresh(reserved);
+  if (pool.charged && device != nullptr) charge(*device, pool.kind, change);
+}
+
+void refresh(Process& process, Pool& pool) {
+  const std::lock_guard guard(pool.lock);
+  if (pool.model.take_shrinkable()) shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
+  refresh_locked(process, pool);
+}
+
+void mark_freed_locked(Pool& pool) {
+  if (!pool.model.shrinkable()) shrinkable_pools.fetch_add(1, std::memory_order_relaxed);
+  pool.model.freed();
+}
+
+struct Ends {
+  uint64_t of[kMostPools];
+};
+
+// Where each pool's last live block ends. O(live), so only before a refusal and while that is a matter of a
+// millisecond.
+void learn_ends(Process& process) {
+  constexpr uint64_t kMostRecords = 100000;
+  static Ends ends;  // under device.slow of some device: two devices at once would mix, hence the lock
+  static std::mutex lock;
+  const std::lock_guard guard(lock);
+  if (process.table().size() > kMostRecords) return;
+  ends = Ends{};
+  process.table().take_if(
+      [](const core::Record& record, void* argument) {
+        if (record.space == core::Space::kPointer && record.kind == GPUCAP_KIND_POOL && record.link < kMostPools) {
+          uint64_t& end = static_cast<Ends*>(argument)->of[record.link];
+          const uint64_t this_end = record.key + core::round_up(record.bytes, core::PoolModel::kGranule);
+          if (this_end > end) end = this_end;
+        }
+        return false;
+      },
+      [](const core::Record&, void*) {}, &ends);
+  for (uint32_t i = 0; i < high_water(); ++i) {
+    const std::lock_guard pool_guard(by_index(i)->lock);
+    if (ends.of[i] != 0) by_index(i)->model.set_highest_end(ends.of[i]);
+  }
+}
+
+}  // namespace
+
+// Before a refusal: let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
+// not got there yet are waited for, as the driver does before it says that memory is out.
+void reclaim_pools(Process& process, Device& device, void*) {
+  bool any = false;
+  for (uint32_t i = 0; i < high_water(); ++i) {
+    Pool& pool = *by_index(i);
+    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
+        pool.destroyed)
+      continue;
+    if (pool.model.reserved() == 0) continue;
+    any = any || pool.model.shrinkable();
+    begin_flight(device);
+    real().cuMemPoolTrimTo(pool.handle, 0);
+    refresh(process, pool);
+    end_flight(device);
+  }
+  learn_ends(process);
+  if (!any || capture_seen.load(std::memory_order_relaxed)) return;
+  begin_flight(device);
+  const CUresult waited = real().cuCtxSynchronize();
+  for (uint32_t i = 0; waited == CUDA_SUCCESS && i < high_water(); ++i) {
+    Pool& pool = *by_index(i);
+    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
+        pool.destroyed)
+      continue;
+    real().cuMemPoolTrimTo(pool.handle, 0);
+    refresh(process, pool);
+  }
+  end_flight(device);
+}
+
+Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, Default stream_zero) {
+  process_ = Process::get();
+  if (process_ == nullptr || is_capturing(stream, stream_zero)) return Go::kPass;
+  if (handle == nullptr) {
+    device_ = device_of_stream(*process_, stream);
+    if (device_ == nullptr) return Go::kPass;
+    // Without a current context the driver refuses the default streams; it answers that itself.
+    process_->activate(*device_);
+    pool_ = current_of(*process_, *device_);
+  } else {
+    pool_ = find(*process_, handle);
+    if (pool_ == nullptr) {
+      // A default pool that nobody has allocated from yet.
+      for (int i = 0; i < process_->device_count() && pool_ == nullptr; ++i) {
+        CUmemoryPool default_pool = nullptr;
+        if (real().cuDeviceGetDefaultMemPool(&default_pool, i) == CUDA_SUCCESS && default_pool == handle)
+          pool_ = add(*process_, handle, static_cast<uint32_t>(i), GPUCAP_KIND_POOL, true);
+      }
+    }
+    if (pool_ != nullptr) device_ = process_->device(static_cast<int>(pool_->ordinal));
+  }
+  if (pool_ == nullptr || device_ == nullptr) {
+    for (int i = 0; i < process_->device_count(); ++i) mark_stale(*process_->device(i));
+    return Go::kPass;
+  }
+  api_ = api;
+  bytes_ = bytes;
+  {
+    const std::lock_guard guard(pool_->lock);
+    promised_ = pool_->model.expect(bytes);
+  }
+  if (!pool_->charged) promised_ = 0;
+  if (promised_ == 0) {
+    process_->activate(*device_);
+    look_if_stale(*process_, *device_);
+  } else if (reserve(*process_, *device_, promised_, reclaim_pools, nullptr) == Verdict::kRefused) {
+    const std::lock_guard guard(pool_->lock);
+    pool_->model.failed(bytes);
+    return Go::kRefuse;
+  }
+  begin_flight(*device_);
+  return Go::kCharge;
+}
+
+CUresult Step::end(CUresult result, uint64_t address) {
+  if (result != CUDA_SUCCESS) {
+    {
+      const std::lock_guard guard(pool_->lock);
+      pool_->model.failed(bytes_);
+    }
+    settle(*device_, pool_->kind, promised_, 0);
+    end_flight(*device_);
+    tell_failure(*process_, *device_, api_, pool_->kind, bytes_, result);
+    return result;
+  }
+  {
+    const std::lock_guard guard(pool_->lock);
+    // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too
+    // little.
+    if (pool_->model.placed(address, bytes_)) refresh_locked(*process_, *pool_);
+  }
+  settle(*device_, pool_->kind, promised_, 0);
+  core::Record record;
+  record.space = core::Space::kPointer;
+  record.key = address;
+  record.bytes = bytes_;
+  record.kind = GPUCAP_KIND_POOL;
+  record.device = static_cast<uint8_t>(device_->ordinal);
+  record.link = index_of(pool_);
+  note(*process_, record);
+  end_flight(*device_);
+  count_live(*device_, 1);
+  tell_charge(*process_, *device_, api_, GPUCAP_KIND_POOL, address, bytes_);
+  return result;
+}
+
+void block_freed(Process& process, const core::Record& record) {
+  Pool* pool = by_index(record.link);
+  if (pool == nullptr) return;
+  bool last = false;
+  {
+    const std::lock_guard guard(pool->lock);
+    mark_freed_locked(*pool);
+    last = pool->destroyed && pool->model.live() == 0;
+    if (last && pool->model.take_shrinkable()) shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
+    if (last && pool->charged) {
+      Device* device = process.device(static_cast<int>(pool->ordinal));
+      charge(*device, pool->kind, pool->model.refresh(0));
+      mark_stale(*device);  // gone when the stream gets there
+    }
+  }
+  if (last) drop(process, pool);
+}
+
+void refresh_shrinkable(Process& process) {
+  if (shrinkable_pools.load(std::memory_order_relaxed) == 0) return;
+  for (uint32_t i = 0; i < high_water(); ++i) {
+    Pool& pool = *by_index(i);
+    if (!pool.in_use.load(std::memory_order_relaxed)) continue;
+    const std::lock_guard guard(pool.lock);
+    if (pool.destroyed || !pool.model.take_shrinkable()) continue;
+    shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
+    refresh_locked(process, pool);
+  }
+}
+
+void refresh_all(Process& process, Device& device) {
+  for (uint32_t i = 0; i < high_water(); ++i) {
+    Pool& pool = *by_index(i);
+    if (pool.in_use.load(std::memory_order_relaxed) && pool.ordinal == device.ordinal && !pool.destroyed)
+      refresh(process, pool);
+  }
+}
+
+void created(CUmemoryPool pool, const CUmemPoolProps& props) {
+  Process* process = Process::get();
+  if (process == nullptr) return;
+  const bool on_device = props.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+  const bool managed = static_cast<int>(props.allocType) == 2;  // CU_MEM_ALLOCATION_TYPE_MANAGED, since CUDA 13
+  Device* device = process->device(on_device ? props.location.id : 0);
+  if (device == nullptr) return;
+  process->activate(*device);
+  add(*process, pool, device->ordinal, managed ? GPUCAP_KIND_MANAGED : GPUCAP_KIND_POOL, on_device);
+}
+
+void imported(CUmemoryPool pool) {
+  Process* process = Process::get();
+  Device* device = process == nullptr ? nullptr : process->device(0);
+  if (device == nullptr) return;
+  process->activate(*device);
+  add(*process, pool, device->ordinal, GPUCAP_KIND_POOL, false);
+}
+
+void begin_destroy(CUmemoryPool handle, Pool** known) {
+  Process* process = Process::get();
+  core::Record record;
+  if (process == nullptr || !process->table().take(core::Space::kPool, reinterpret_cast<uint64_t>(handle), &record))
+    return;
+  *known = by_index(record.link);
+  forget_current(-1);
+}
+
+void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
+  Process* process = Process::get();
+  if (process == nullptr || pool == nullptr) return;
+  if (result != CUDA_SUCCESS) {
+    core::Record record;
+    record.space = core::Space::kPool;
+    record.key = reinterpret_cast<uint64_t>(handle);
+    record.device = static_cast<uint8_t>(pool->ordinal);
+    record.link = index_of(pool);
+    note(*process, record);
+    return;
+  }
+  bool empty = false;
+  {
+    const std::lock_guard guard(pool->lock);
+    pool->destroyed = true;
+    empty = pool->model.live() == 0;
+    Device* device = process->device(static_cast<int>(pool->ordinal));
+    if (empty && pool->model.take_shrinkable()) shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
+    if (empty && pool->charged) charge(*device, pool->kind, pool->model.refresh(0));
+    mark_stale(*device);
+  }
+  if (empty) drop(*process, pool);
+}
+
+void trimmed(CUmemoryPool handle) {
+  Process* process = Process::get();
+  Pool* pool = process == nullptr ? nullptr : find(*process, handle);
+  if (pool != nullptr) refresh(*process, *pool);
+}
+
+void current_changed(CUdevice device) { forget_current(device); }
+
+void capture_begun() { capture_seen.store(true, std::memory_order_relaxed); }
+
+}  // namespace gpucap::driver::pool

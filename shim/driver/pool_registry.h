@@ -1,0 +1,38 @@
+// Every pool that this process may allocate from, by handle. Pools of other processes and of host memory are known too,
+// and are not charged. Fixed memory; a slot is reused when its pool is gone and its last block is freed.
+#pragma once
+
+#include <mutex>
+
+#include "shim/core/pool_model.h"
+#include "shim/driver/pool.h"
+
+namespace gpucap::driver::pool {
+
+struct Pool {
+  std::mutex lock;  // of model and charged; held across the driver's answer to "how much is reserved", so that answers
+                    // stay in order
+  CUmemoryPool handle = nullptr;
+  uint32_t ordinal = 0;
+  gpucap_kind kind = GPUCAP_KIND_POOL;  // managed pools are charged as managed memory
+  bool charged = true;                  // false: host memory, or exported by another process, which pays for it
+  bool destroyed = false;               // by the program; lives until its last block is freed
+  std::atomic<bool> in_use{false};
+  core::PoolModel model;
+};
+
+inline constexpr uint32_t kMostPools = 1024;
+
+Pool* find(Process& process, CUmemoryPool handle);
+Pool* by_index(uint32_t index);
+uint32_t index_of(const Pool* pool);
+// nullptr when there are too many; such a pool's memory is found by looks at NVML alone.
+Pool* add(Process& process, CUmemoryPool handle, uint32_t ordinal, gpucap_kind kind, bool charged);
+void drop(Process& process, Pool* pool);
+// The pool that cuMemAllocAsync uses on the device; asks the driver when it may have changed.
+Pool* current_of(Process& process, Device& device);
+void forget_current(CUdevice device);
+// Slots ever used: indices below this may be in use.
+uint32_t high_water();
+
+}  // namespace gpucap::driver::pool

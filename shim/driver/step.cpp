@@ -1,0 +1,86 @@
+#include "shim/driver/step.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "shim/driver/linear.h"
+#include "shim/process/log.h"
+
+namespace gpucap::driver {
+
+void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t bytes, CUresult result) {
+  process.activate(device);
+  Event event;
+  event.api = static_cast<uint16_t>(api);
+  event.operation = GPUCAP_OP_FAIL;
+  event.kind = kind;
+  event.bytes = bytes;
+  event.result = static_cast<int32_t>(result);
+  process.telemetry().record(device, event);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || !log_enabled(LogLevel::kWarn)) return;
+  const core::BytesText asked(static_cast<int64_t>(bytes > INT64_MAX ? INT64_MAX : bytes));
+  const core::BytesText used(device.ledger.used());
+  log_line_rarely(
+      LogLevel::kWarn,
+      "the card itself has no room for %s of %s on GPU %u: not gpucap's cap; this process uses %s [pid %ld]",
+      name_of(api), asked.text, device.ordinal, used.text, static_cast<long>(getpid()));
+}
+
+void tell_charge(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
+  Event event;
+  event.api = static_cast<uint16_t>(api);
+  event.operation = GPUCAP_OP_CHARGE;
+  event.kind = kind;
+  event.address = address;
+  event.bytes = bytes;
+  process.telemetry().record(device, event);
+}
+
+void tell_release(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
+  Event event;
+  event.api = static_cast<uint16_t>(api);
+  event.operation = GPUCAP_OP_RELEASE;
+  event.kind = kind;
+  event.address = address;
+  event.bytes = bytes;
+  process.telemetry().record(device, event);
+}
+
+CUresult refuse_by_cap(Process& process, Device& device, Api api, uint64_t bytes) {
+  char what[128];
+  const uint16_t origin = current_origin;
+  if (origin != 0 && origin < process.api_count()) {
+    snprintf(what, sizeof(what), "%s (%s)", process.api_name(origin), name_of(api));
+  } else {
+    snprintf(what, sizeof(what), "%s", name_of(api));
+  }
+  refuse(process, device, static_cast<uint16_t>(api), what, bytes, CUDA_ERROR_OUT_OF_MEMORY);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void note(Process& process, const core::Record& record) {
+  core::Record replaced;
+  if (!process.table().insert(record, &replaced)) {
+    log_line_rarely(LogLevel::kError, "no memory to note an allocation; its charge stands until the next look at NVML");
+  } else if (replaced.space == core::Space::kPointer || replaced.space == core::Space::kArray ||
+             replaced.space == core::Space::kMipmap) {
+    give_back(process, replaced);
+  }
+}
+
+void give_back(Process& process, const core::Record& record) {
+  Device* device = process.device(record.device);
+  if (device == nullptr || !device->active.load(std::memory_order_acquire)) return;
+  const auto kind = static_cast<gpucap_kind>(record.kind);
+  count_live(*device, -1);
+  if (kind == GPUCAP_KIND_POOL) return;  // the pool keeps it; see pool::refresh
+  if (kind == GPUCAP_KIND_LINEAR && linear::is_small(record.bytes)) {
+    if (device->blocks.remove(record.key, record.bytes))
+      charge(*device, kind, -static_cast<int64_t>(core::BlockMap::kBlockBytes));
+    return;
+  }
+  charge(*device, kind, -static_cast<int64_t>(record.bytes));
+}
+
+}  // namespace gpucap::driver

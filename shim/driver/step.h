@@ -1,0 +1,34 @@
+// The parts that every charging and releasing verb shares: promise before the driver is called, settle with what came
+// out, tell of it. A Step lives on the stack of one call.
+#pragma once
+
+#include "shim/driver/real_driver.h"
+#include "shim/process/quota.h"
+
+namespace gpucap::driver {
+
+// How a call goes on after the books were asked.
+enum class Go : uint8_t {
+  kPass,    // call the driver, nothing to note: gpucap is inert, or the driver will refuse by itself
+  kCharge,  // call the driver, then settle
+  kRefuse,  // do not call; answer CUDA_ERROR_OUT_OF_MEMORY
+};
+
+// A call that the driver turned down: an event, and a line if it was the card that is full.
+void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t bytes, CUresult result);
+// A call that took memory.
+void tell_charge(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes);
+// A call that gave memory back.
+void tell_release(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes);
+
+// Refuses, with all that goes with it; always returns CUDA_ERROR_OUT_OF_MEMORY.
+CUresult refuse_by_cap(Process& process, Device& device, Api api, uint64_t bytes);
+
+// Notes a live allocation. If the table still held something under that name, its memory went without our seeing it,
+// and its charge goes now.
+void note(Process& process, const core::Record& record);
+
+// Takes the charge of a record back: the ledger, the live count, the packing of small blocks.
+void give_back(Process& process, const core::Record& record);
+
+}  // namespace gpucap::driver

@@ -1,0 +1,14 @@
+// What the top needs of the runtime hooks: their names, as API numbers after the driver's.
+#pragma once
+
+#include <cstdint>
+
+namespace gpucap::runtime {
+
+// The names in table order; *count of them. The first gets the API number `first_number`.
+const char* const* names(uint32_t* count);
+void set_first_number(uint16_t first_number);
+// Whether this address is one of our exported runtime functions.
+[[nodiscard]] bool is_ours(const void* address);
+
+}  // namespace gpucap::runtime

@@ -85,11 +85,11 @@ struct gpucap_device {
   int64_t array_bytes;
   int64_t pool_bytes; /* reserved by stream-ordered pools, whether lent out or kept */
   int64_t vmm_bytes;
-  int64_t managed_bytes; /* charged in full at allocation; NVML does not count it to the process */
-  int64_t driver_bytes;  /* what the driver took by itself: contexts, modules, local memory, ... */
+  int64_t managed_bytes;  /* charged in full at allocation; NVML does not count it to the process */
+  int64_t driver_bytes;   /* what the driver took by itself: contexts, modules, local memory, ... */
   int64_t reserved_bytes; /* promised to calls that are in the driver at this moment; in no other field */
-  int64_t live_count;    /* live allocations of all kinds */
-  uint64_t peak_bytes;   /* highest used */
+  int64_t live_count;     /* live allocations of all kinds */
+  uint64_t peak_bytes;    /* highest used */
   uint64_t peak_monotonic_ns;
   uint64_t refused_count;
   uint64_t refused_bytes; /* sum of what was refused */
@@ -98,8 +98,8 @@ struct gpucap_device {
   uint64_t looked_bytes; /* NVML's figure at the last look */
   uint64_t looked_monotonic_ns;
   uint64_t look_count;
-  uint64_t context_bytes;  /* what the latest context took when it was made */
-  uint64_t active;         /* 1 once the process has had a context or an allocation here */
+  uint64_t context_bytes; /* what the latest context took when it was made */
+  uint64_t active;        /* 1 once the process has had a context or an allocation here */
   uint8_t reserved[256];
 };
 

@@ -1,6 +1,6 @@
-// The writing end of a segment's event ring. Any thread of the owning process may publish; nobody ever waits: a slot that
-// another thread is still filling a whole lap later costs the new event, which is counted in `dropped`. Readers live in
-// ring_reader.h. Zeroed memory is a valid empty ring. Never allocates, never makes a system call.
+// The writing end of a segment's event ring. Any thread of the owning process may publish; nobody ever waits: a slot
+// that another thread is still filling a whole lap later costs the new event, which is counted in `dropped`. Readers
+// live in ring_reader.h. Zeroed memory is a valid empty ring. Never allocates, never makes a system call.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,9 @@ class RingWriter {
     // The ticket is ours, and nobody can claim this slot again until our final store.
     std::atomic_ref<uint64_t> sequence(slot->sequence);
     sequence.store((ticket + 1) | kEventBeingWritten, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);  // the mark above is seen before any byte below; pairs with the
-                                                          // reader's acquire fence between its copy and its second look
+    std::atomic_thread_fence(
+        std::memory_order_release);  // the mark above is seen before any byte below; pairs with the
+                                     // reader's acquire fence between its copy and its second look
     store_payload(*slot, event);
     sequence.store(ticket + 1, std::memory_order_release);  // pairs with the reader's first load
     return true;

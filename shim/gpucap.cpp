@@ -1,6 +1,7 @@
 // The top of the library: puts the parts together when it is loaded, and closes the segment when the program ends.
 // Loading does nothing else: no file, no thread, no environment, no driver.
 #include "shim/driver/enumerate.h"
+#include "shim/driver/pool.h"
 #include "shim/driver/real_driver.h"
 #include "shim/nvml/truth.h"
 #include "shim/process/process.h"
@@ -23,6 +24,7 @@ __attribute__((constructor)) void put_together() {
   Parts parts;
   parts.enumerate = driver::enumerate;
   parts.truth = nvml::truth_reader();
+  parts.before_look = driver::pool::refresh_all;
   parts.api_names = names;
   parts.api_count = count;
   parts.version = GPUCAP_VERSION;

@@ -25,6 +25,11 @@ class PoolModel {
     return growth;
   }
 
+  // A request that was told "no growth" is in the driver: until it is back, the room that it was promised stays
+  // charged, even if the pool shrinks meanwhile (another thread synchronises or trims) and has to grow again.
+  void rely_on_room() { ++relied_on_; }
+  void rely_no_more() { --relied_on_; }
+
   void failed(uint64_t bytes) { claimed_ -= round_up(bytes, kGranule); }
 
   // The driver put the block at `address`. True if the caller must ask the driver for the reserved bytes, because the
@@ -52,8 +57,15 @@ class PoolModel {
     if (live_ != 0) --live_;
   }
 
-  // What the driver says it has reserved now; returns the change against what was charged before.
+  // What the driver says it has reserved now; returns the change against what was charged before. A shrink is put off
+  // while somebody relies on the room.
   int64_t refresh(uint64_t reserved_bytes) {
+    if (reserved_bytes < reserved_ && relied_on_ != 0) {
+      shrinkable_ = true;
+      return 0;
+    }
+    // A shrink leaves holes in the range, which the driver fills again before it uses the tail.
+    if (reserved_bytes < reserved_ && (live_ != 0 || claimed_ != 0)) regular_ = false;
     const int64_t change = static_cast<int64_t>(reserved_bytes) - static_cast<int64_t>(reserved_);
     reserved_ = reserved_bytes;
     if (live_ == 0 && claimed_ == 0) {
@@ -89,6 +101,7 @@ class PoolModel {
   uint64_t claimed_ = 0;
   uint64_t reserved_ = 0;  // what is charged: the driver's figure at the last look
   uint64_t live_ = 0;
+  uint32_t relied_on_ = 0;
   bool regular_ = true;
   bool shrinkable_ = false;
 };

@@ -18,8 +18,10 @@ bool belongs_to(const core::Record& record, void* argument) {
 
 void give_back_taken(const core::Record& record, void*) { give_back(*Process::get(), record); }
 
-bool counts_by_card(const Device& device) {
-  return device.gauge->truth == static_cast<uint32_t>(GPUCAP_TRUTH_DEVICE_DIFF);
+// What NVML says of a process that certainly holds a context; nothing means that it does not see us (WSL, some
+// containers).
+bool has_figure(Process& process, Device& device) {
+  return !device.truth_missing.load() && process.truth().read(device) > 0;
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ Go CreateStep::begin(Api api, CUdevice device) {
   }
   look(*process_, *device_, true);
   driver_before_ = device_->ledger.driver();
-  if (counts_by_card(*device_)) card_before_ = process_->truth().read_whole_device(*device_);
+  card_before_ = process_->truth().read_whole_device(*device_);
   begin_flight(*device_);
   return Go::kCharge;
 }
@@ -52,12 +54,14 @@ bool CreateStep::end(CUresult result) {
     tell_failure(*process_, *device_, api_, GPUCAP_KIND_CONTEXT, promised_, result);
     return true;
   }
-  if (counts_by_card(*device_)) {
-    const int64_t taken = process_->truth().read_whole_device(*device_) - card_before_;
-    if (card_before_ >= 0 && taken > 0) device_->ledger.set_driver(driver_before_ + taken);
-    set(device_->gauge->driver_bytes, device_->ledger.driver());
-  } else {
+  if (has_figure(*process_, *device_)) {
     look(*process_, *device_, true);
+  } else {
+    const int64_t card_after = process_->truth().read_whole_device(*device_);
+    const bool by_card = card_before_ >= 0 && card_after > card_before_;
+    process_->lose_truth(*device_, by_card ? GPUCAP_TRUTH_DEVICE_DIFF : GPUCAP_TRUTH_NONE);
+    if (by_card) device_->ledger.set_driver(driver_before_ + card_after - card_before_);
+    set(device_->gauge->driver_bytes, device_->ledger.driver());
   }
   const int64_t taken = device_->ledger.driver() - driver_before_;
   if (taken > 0) set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
@@ -88,7 +92,6 @@ void gone(CUcontext context, CUdevice) {
   for (int i = 0; i < process->device_count(); ++i) {
     Device& device = *process->device(i);
     if (!device.active.load(std::memory_order_acquire)) continue;
-    pool::refresh_all(*process, device);
     look(*process, device, true);
   }
 }

@@ -17,8 +17,6 @@ class CreateStep {
   [[nodiscard]] CUresult refuse();
 
  private:
-  void note_size(int64_t bytes);
-
   Process* process_ = nullptr;
   Device* device_ = nullptr;
   Api api_ = Api::kNone;

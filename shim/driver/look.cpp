@@ -18,7 +18,7 @@ void put_right() {
   Process* process = Process::get();
   if (process == nullptr) return;
   pool::refresh_shrinkable(*process);
-  for (int i = 0; i < process->device_count(); ++i) look_if_stale(*process, *process->device(i));
+  for (int i = 0; i < process->device_count(); ++i) look_at_rest(*process, *process->device(i));
 }
 
 }  // namespace gpucap::driver::look

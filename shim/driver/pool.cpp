@@ -7,8 +7,8 @@ namespace {
 
 // Set once any stream was captured; from then on each request asks whether its stream is capturing (some 20 ns).
 std::atomic<bool> capture_seen{false};
-// Pools with a free that has not been looked after yet.
-std::atomic<uint32_t> shrinkable_pools{0};
+// Some pool has a free that nobody has looked after yet.
+std::atomic<bool> any_shrinkable{false};
 
 bool is_capturing(CUstream stream, Default stream_zero) {
   if (!capture_seen.load(std::memory_order_relaxed)) return false;
@@ -18,25 +18,22 @@ bool is_capturing(CUstream stream, Default stream_zero) {
   return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// The pool's lock is held.
-void refresh_locked(Process& process, Pool& pool) {
+// The pool's lock is held. True if its charge changed.
+bool refresh_locked(Process& process, Pool& pool) {
   cuuint64_t reserved = 0;
   if (real().cuMemPoolGetAttribute(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS)
-    return;
+    return false;
   Device* device = process.device(static_cast<int>(pool.ordinal));
   const int64_t change = pool.model.refresh(reserved);
-  if (pool.charged && device != nullptr) charge(*device, pool.kind, change);
+  if (!pool.charged || device == nullptr) return false;
+  if (change < 0) mark_stale(*device);  // before the charge goes: see quota.cpp, try_reserve_fresh
+  charge(*device, pool.kind, change);
+  return change != 0;
 }
 
-void refresh(Process& process, Pool& pool) {
+bool refresh(Process& process, Pool& pool) {
   const std::lock_guard guard(pool.lock);
-  if (pool.model.take_shrinkable()) shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
-  refresh_locked(process, pool);
-}
-
-void mark_freed_locked(Pool& pool) {
-  if (!pool.model.shrinkable()) shrinkable_pools.fetch_add(1, std::memory_order_relaxed);
-  pool.model.freed();
+  return !pool.destroyed && refresh_locked(process, pool);
 }
 
 struct Ends {
@@ -128,15 +125,19 @@ Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, De
   }
   api_ = api;
   bytes_ = bytes;
+  process_->activate(*device_);
+  look_if_stale(*process_, *device_);
   {
     const std::lock_guard guard(pool_->lock);
     promised_ = pool_->model.expect(bytes);
+    if (!pool_->charged) promised_ = 0;
+    if (promised_ == 0) {
+      pool_->model.rely_on_room();
+      begin_flight(*device_);
+      return Go::kCharge;
+    }
   }
-  if (!pool_->charged) promised_ = 0;
-  if (promised_ == 0) {
-    process_->activate(*device_);
-    look_if_stale(*process_, *device_);
-  } else if (reserve(*process_, *device_, promised_, reclaim_pools, nullptr) == Verdict::kRefused) {
+  if (reserve(*process_, *device_, promised_, reclaim_pools, nullptr) == Verdict::kRefused) {
     const std::lock_guard guard(pool_->lock);
     pool_->model.failed(bytes);
     return Go::kRefuse;
@@ -150,6 +151,7 @@ CUresult Step::end(CUresult result, uint64_t address) {
     {
       const std::lock_guard guard(pool_->lock);
       pool_->model.failed(bytes_);
+      if (promised_ == 0) pool_->model.rely_no_more();
     }
     settle(*device_, pool_->kind, promised_, 0);
     end_flight(*device_);
@@ -161,6 +163,7 @@ CUresult Step::end(CUresult result, uint64_t address) {
     // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too
     // little.
     if (pool_->model.placed(address, bytes_)) refresh_locked(*process_, *pool_);
+    if (promised_ == 0) pool_->model.rely_no_more();
   }
   settle(*device_, pool_->kind, promised_, 0);
   core::Record record;
@@ -183,9 +186,9 @@ void block_freed(Process& process, const core::Record& record) {
   bool last = false;
   {
     const std::lock_guard guard(pool->lock);
-    mark_freed_locked(*pool);
+    pool->model.freed();
+    any_shrinkable.store(true, std::memory_order_relaxed);
     last = pool->destroyed && pool->model.live() == 0;
-    if (last && pool->model.take_shrinkable()) shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
     if (last && pool->charged) {
       Device* device = process.device(static_cast<int>(pool->ordinal));
       charge(*device, pool->kind, pool->model.refresh(0));
@@ -196,23 +199,26 @@ void block_freed(Process& process, const core::Record& record) {
 }
 
 void refresh_shrinkable(Process& process) {
-  if (shrinkable_pools.load(std::memory_order_relaxed) == 0) return;
+  if (!any_shrinkable.load(std::memory_order_relaxed)) return;
+  any_shrinkable.store(false, std::memory_order_relaxed);
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
     if (!pool.in_use.load(std::memory_order_relaxed)) continue;
     const std::lock_guard guard(pool.lock);
     if (pool.destroyed || !pool.model.take_shrinkable()) continue;
-    shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
     refresh_locked(process, pool);
+    if (pool.model.shrinkable()) any_shrinkable.store(true, std::memory_order_relaxed);  // put off
   }
 }
 
-void refresh_all(Process& process, Device& device) {
+bool refresh_all(Process& process, Device& device) {
+  bool changed = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
-    if (pool.in_use.load(std::memory_order_relaxed) && pool.ordinal == device.ordinal && !pool.destroyed)
-      refresh(process, pool);
+    if (pool.in_use.load(std::memory_order_relaxed) && pool.ordinal == device.ordinal && pool.model.reserved() != 0)
+      changed = refresh(process, pool) || changed;
   }
+  return changed;
 }
 
 void created(CUmemoryPool pool, const CUmemPoolProps& props) {
@@ -261,7 +267,6 @@ void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
     pool->destroyed = true;
     empty = pool->model.live() == 0;
     Device* device = process->device(static_cast<int>(pool->ordinal));
-    if (empty && pool->model.take_shrinkable()) shrinkable_pools.fetch_sub(1, std::memory_order_relaxed);
     if (empty && pool->charged) charge(*device, pool->kind, pool->model.refresh(0));
     mark_stale(*device);
   }

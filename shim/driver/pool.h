@@ -45,8 +45,9 @@ void reclaim_pools(Process& process, Device& device, void*);
 void block_freed(Process& process, const core::Record& record);
 // Pools that a free may have let shrink: ask the driver and correct the charge. Cheap when there are none.
 void refresh_shrinkable(Process& process);
-// Asks for every pool of the device: its memory may be gone with its context.
-void refresh_all(Process& process, Device& device);
+// Asks for every pool of the device that holds memory; true if any charge changed. Part of every look, see
+// Parts::before_look.
+bool refresh_all(Process& process, Device& device);
 
 template <typename Function>
 CUresult charge_from_pool(const Call<Function>& call, CUdeviceptr* out, uint64_t bytes, CUmemoryPool pool,

@@ -33,7 +33,10 @@ struct Device {
   std::atomic<uint64_t> looked_at_ns{0};
   std::atomic<int64_t> committed_at_look{0};
   std::atomic<uint64_t> headroom_at_look{0};
+  std::atomic<bool> inexact{false};  // the last look fell between calls under way
+  std::atomic<int64_t> driver_exact{0};
   std::atomic<uint64_t> peak_bytes{0};
+  std::mutex look_lock;  // one reading of NVML at a time, so that an older one never overwrites a newer
 
   // Held while one thread looks, reclaims and refuses; the others wait here rather than refuse on half a figure.
   std::mutex slow;
@@ -41,7 +44,8 @@ struct Device {
   std::atomic<bool> active{false};  // gauges and truth are set up
   gpucap_device* gauge = nullptr;   // in the segment, or in memory of our own where there is none
   gpucap_api_counter* counters = nullptr;
-  void* truth_handle = nullptr;  // the truth reader's own name of the device
+  void* truth_handle = nullptr;            // the truth reader's own name of the device
+  std::atomic<bool> truth_missing{false};  // NVML turned out to have no figure for this process: not asked again
 };
 
 inline void begin_flight(Device& device) { device.flights.fetch_add((uint64_t{1} << 32) | 1); }

@@ -104,16 +104,21 @@ void Process::activate_slow(Device& device) {
   if (!device.active.load(std::memory_order_relaxed)) {
     const gpucap_truth truth = parts_.truth.open == nullptr ? GPUCAP_TRUTH_NONE : parts_.truth.open(device);
     set(device.gauge->truth, static_cast<uint32_t>(truth));
-    if (truth != GPUCAP_TRUTH_NVML)
-      log_line(LogLevel::kWarn, "NVML has no figure for this process on GPU %u: of what the driver takes by itself, %s",
-               device.ordinal,
-               truth == GPUCAP_TRUTH_DEVICE_DIFF ? "only contexts are counted, as the card's use grows"
-                                                 : "nothing is counted");
+    if (truth != GPUCAP_TRUTH_NVML) lose_truth(device, truth);
     set(device.gauge->active, uint64_t{1});
     device.stale.store(true, std::memory_order_relaxed);
     device.active.store(true, std::memory_order_release);
   }
   errno = saved;
+}
+
+void Process::lose_truth(Device& device, gpucap_truth instead) {
+  if (device.truth_missing.exchange(true)) return;
+  set(device.gauge->truth, static_cast<uint32_t>(instead));
+  log_line(LogLevel::kWarn, "NVML has no figure for this process on GPU %u: of what the driver takes by itself, %s",
+           device.ordinal,
+           instead == GPUCAP_TRUTH_DEVICE_DIFF ? "only contexts are counted, by how much the card's use grew"
+                                               : "nothing is counted");
 }
 
 void Process::at_exit() {

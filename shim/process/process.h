@@ -26,11 +26,16 @@ struct TruthReader {
   int64_t (*read_whole_device)(const Device& device) = nullptr;
 };
 
+class Process;
+
 // What the layers above bring; all of it static.
 struct Parts {
   // Fills devices[0..n) with ordinal, uuid, name and size; returns n, or -1 while the driver is not initialised.
   int (*enumerate)(Device* devices, int most) = nullptr;
   TruthReader truth;
+  // Brings the charges of what shrinks by itself (pools) up to date; true if any changed. Called before and after NVML
+  // is asked: a pool that shrank in between must not be mistaken for driver memory that went.
+  bool (*before_look)(Process& process, Device& device) = nullptr;
   const char* const* api_names = nullptr;  // [0] is "none"
   uint32_t api_count = 0;
   const char* version = "";
@@ -55,6 +60,7 @@ class Process {
   }
   [[nodiscard]] core::AllocationTable& table() { return table_; }
   [[nodiscard]] Telemetry& telemetry() { return telemetry_; }
+  bool bring_up_to_date(Device& device) { return parts_.before_look != nullptr && parts_.before_look(*this, device); }
   [[nodiscard]] uint32_t api_count() const { return parts_.api_count; }
   [[nodiscard]] const char* api_name(uint32_t api) const { return parts_.api_names[api]; }
   [[nodiscard]] const TruthReader& truth() const { return parts_.truth; }
@@ -63,6 +69,9 @@ class Process {
   void activate(Device& device) {
     if (!device.active.load(std::memory_order_acquire)) activate_slow(device);
   }
+
+  // NVML has no figure for this process there: says so once, and goes on by `instead`.
+  void lose_truth(Device& device, gpucap_truth instead);
 
   static void at_exit();  // from the library's destructor
 

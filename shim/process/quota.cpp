@@ -13,6 +13,7 @@ namespace gpucap {
 namespace {
 
 constexpr uint64_t kLookInterval_ns = 10'000'000;
+constexpr uint64_t kInexactInterval_ns = 1'000'000;
 constexpr int kExactTries = 50;
 
 int64_t* gauge_of(gpucap_device& gauge, gpucap_kind kind) {
@@ -34,8 +35,10 @@ int64_t* gauge_of(gpucap_device& gauge, gpucap_kind kind) {
   return nullptr;
 }
 
+// By the last exact figure of the driver's share: an inexact one can be too high for a moment, and a peak stays.
 void raise_peak(Device& device) {
-  const auto used = static_cast<uint64_t>(device.ledger.used());
+  const int64_t held = device.ledger.committed() + device.driver_exact.load(std::memory_order_relaxed);
+  const auto used = static_cast<uint64_t>(held < 0 ? 0 : held);
   uint64_t peak = device.peak_bytes.load(std::memory_order_relaxed);
   while (used > peak) {
     if (!device.peak_bytes.compare_exchange_weak(peak, used, std::memory_order_relaxed)) continue;
@@ -47,7 +50,8 @@ void raise_peak(Device& device) {
 
 bool needs_look(Device& device, uint64_t bytes) {
   if (device.stale.load(std::memory_order_relaxed)) return true;
-  if (coarse_ns() - device.looked_at_ns.load(std::memory_order_relaxed) >= kLookInterval_ns) return true;
+  const uint64_t interval = device.inexact.load(std::memory_order_relaxed) ? kInexactInterval_ns : kLookInterval_ns;
+  if (coarse_ns() - device.looked_at_ns.load(std::memory_order_relaxed) >= interval) return true;
   if (!device.ledger.limited()) return false;
   const int64_t grown = device.ledger.committed() - device.committed_at_look.load(std::memory_order_relaxed);
   const int64_t asked = bytes > uint64_t{1} << 62 ? INT64_MAX / 2 : static_cast<int64_t>(bytes);
@@ -57,11 +61,10 @@ bool needs_look(Device& device, uint64_t bytes) {
 void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
   const int64_t before = device.ledger.driver();
   device.ledger.set_driver(driver);
+  const uint64_t headroom = device.ledger.headroom();
   device.committed_at_look.store(device.ledger.committed(), std::memory_order_relaxed);
-  device.headroom_at_look.store(device.ledger.headroom() > INT64_MAX ? INT64_MAX : device.ledger.headroom(),
-                                std::memory_order_relaxed);
+  device.headroom_at_look.store(headroom > INT64_MAX ? INT64_MAX : headroom, std::memory_order_relaxed);
   process.telemetry().looked(device, truth, monotonic_ns());
-  raise_peak(device);
   if (driver == before) return;
   Event event;
   event.operation = GPUCAP_OP_DRIVER;
@@ -70,24 +73,51 @@ void take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
   process.telemetry().record(device, event);
 }
 
-// One reading. True if it is exact; otherwise the figure can only have raised the driver's share.
+// What the ledger says that NVML must see, and at most may see.
+struct Expected {
+  int64_t charged;
+  int64_t at_most;
+};
+Expected expected_of(const Device& device) {
+  const int64_t reserved = device.ledger.reserved();  // before the charges: see ledger.h
+  const int64_t charged = device.ledger.committed() - device.managed_bytes.load();
+  return {charged, charged + reserved};
+}
+
+// One reading, under the look lock. True if it is exact; otherwise the figure can only have raised the driver's share,
+// and another look follows soon.
 bool look_once(Process& process, Device& device, bool* known) {
-  device.stale.store(false, std::memory_order_relaxed);
+  process.bring_up_to_date(device);
+  device.stale.store(false);  // whatever marked it before is in the figures that are read from here on
   device.looked_at_ns.store(coarse_ns(), std::memory_order_relaxed);
   const uint64_t flights_before = device.flights.load();
-  const int64_t truth = process.truth().read(device);
+  const Expected before = expected_of(device);
+  const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
   *known = truth >= 0;
   if (truth < 0) return true;
-  const int64_t charged = device.ledger.committed() - device.managed_bytes.load();
-  const bool exact = static_cast<uint32_t>(flights_before) == 0 && device.flights.load() == flights_before;
+  const Expected after = expected_of(device);
+  const bool moved = process.bring_up_to_date(device);
+  const bool exact = !moved && static_cast<uint32_t>(flights_before) == 0 && device.flights.load() == flights_before;
+  device.inexact.store(!exact, std::memory_order_relaxed);
   if (exact) {
-    take_note(process, device, truth, truth - charged);
+    device.driver_exact.store(truth - after.charged, std::memory_order_relaxed);
+    take_note(process, device, truth, truth - after.charged);
+    raise_peak(device);
     return true;
   }
-  // Calls were under way: the truth may hold what is promised and not yet charged, and may lack what is charged and
-  // already freed. What cannot be explained by promises is the driver's.
-  const int64_t surely = truth - charged - device.ledger.reserved();
+  // Calls were under way: the truth may hold what is only promised yet, and may lack what is charged and already freed.
+  // What neither can explain is the driver's.
+  const int64_t surely = truth - (before.at_most > after.at_most ? before.at_most : after.at_most);
   if (surely > device.ledger.driver()) take_note(process, device, truth, surely);
+  return false;
+}
+
+// A charge that shrinks by itself (a pool) leaves the driver's share wrong until the next look, and marks it stale
+// first. Whoever was granted memory on the shrunk charge sees the mark.
+bool try_reserve_fresh(Device& device, uint64_t bytes) {
+  if (!device.ledger.try_reserve(bytes)) return false;
+  if (!device.stale.load()) return true;
+  device.ledger.settle(bytes, 0);
   return false;
 }
 
@@ -97,18 +127,13 @@ Verdict reserve_slow(Process& process, Device& device, uint64_t bytes, ReclaimFu
   {
     const std::lock_guard guard(device.slow);
     // Another thread may have looked while we waited.
-    if (!needs_look(device, bytes) && device.ledger.try_reserve(bytes)) {
-      verdict = Verdict::kGranted;
-    } else {
-      look(process, device, bytes > device.ledger.headroom());
-      if (device.ledger.try_reserve(bytes)) {
-        verdict = Verdict::kGranted;
-      } else if (reclaim != nullptr) {
-        reclaim(process, device, argument);
-        look(process, device, true);
-        if (device.ledger.try_reserve(bytes)) verdict = Verdict::kGranted;
-      }
+    bool granted = !needs_look(device, bytes) && try_reserve_fresh(device, bytes);
+    for (int tries = 0; !granted && tries < 4; ++tries) {
+      if (tries == 1 && reclaim != nullptr) reclaim(process, device, argument);
+      look(process, device, true);
+      granted = try_reserve_fresh(device, bytes);
     }
+    if (granted) verdict = Verdict::kGranted;
   }
   errno = saved;
   return verdict;
@@ -117,6 +142,8 @@ Verdict reserve_slow(Process& process, Device& device, uint64_t bytes, ReclaimFu
 }  // namespace
 
 bool look(Process& process, Device& device, bool exact) {
+  if (!exact && !device.look_lock.try_lock()) return true;  // somebody is at it
+  if (exact) device.look_lock.lock();
   const int saved = errno;
   bool known = false;
   for (int tries = 0; tries < (exact ? kExactTries : 1); ++tries) {
@@ -125,6 +152,7 @@ bool look(Process& process, Device& device, bool exact) {
     if (look_once(process, device, &known) || !known) break;
     if (tries <= 10) sched_yield();
   }
+  device.look_lock.unlock();
   errno = saved;
   return known;
 }
@@ -134,6 +162,14 @@ void look_if_stale(Process& process, Device& device) {
   look(process, device, false);
 }
 
+void look_at_rest(Process& process, Device& device) {
+  if (!device.active.load(std::memory_order_acquire)) return;
+  // After an inexact look, a moment without calls under way is the chance for an exact one.
+  const bool chance =
+      device.inexact.load(std::memory_order_relaxed) && static_cast<uint32_t>(device.flights.load()) == 0;
+  if (chance || needs_look(device, 0)) look(process, device, false);
+}
+
 Verdict reserve(Process& process, Device& device, uint64_t bytes, ReclaimFunction reclaim, void* argument) {
   process.activate(device);
   if (bytes == 0) {  // takes nothing new, so nothing to decide
@@ -141,7 +177,7 @@ Verdict reserve(Process& process, Device& device, uint64_t bytes, ReclaimFunctio
     return Verdict::kGranted;
   }
   Verdict verdict = Verdict::kGranted;
-  if (needs_look(device, bytes) || !device.ledger.try_reserve(bytes))
+  if (needs_look(device, bytes) || !try_reserve_fresh(device, bytes))
     verdict = reserve_slow(process, device, bytes, reclaim, argument);
   if (verdict == Verdict::kGranted) add(device.gauge->reserved_bytes, static_cast<int64_t>(bytes));
   return verdict;

@@ -29,8 +29,10 @@ void charge(Device& device, gpucap_kind kind, int64_t delta);
 bool look(Process& process, Device& device, bool exact);
 // look(), if something may have changed or the last look is more than 10 ms old.
 void look_if_stale(Process& process, Device& device);
+// The same after a synchronise, where a program comes to rest and others will look at its figures.
+void look_at_rest(Process& process, Device& device);
 // Something may have taken or given back memory that we did not see: look before the next grant.
-inline void mark_stale(Device& device) { device.stale.store(true, std::memory_order_relaxed); }
+inline void mark_stale(Device& device) { device.stale.store(true); }
 
 // Counts, logs and tells of a refusal by the cap. `what` names the request, for example "cuMemAlloc_v2".
 void refuse(Process& process, Device& device, uint16_t api, const char* what, uint64_t bytes, int32_t result);

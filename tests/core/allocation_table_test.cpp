@@ -30,8 +30,7 @@ TEST_F(AllocationTableTest, GivesBackWhatWasPutIn) {
   ASSERT_TRUE(table.find(Space::kPointer, 0x7f0000000000, &out));
   EXPECT_EQ(out.bytes, 123u);
   ASSERT_TRUE(table.take(Space::kPointer, 0x7f0000000000, &out));
-  EXPECT_FALSE(table.take(Space::kPointer, 0x7f0000000000, &out))
-      << "freed twice";
+  EXPECT_FALSE(table.take(Space::kPointer, 0x7f0000000000, &out)) << "freed twice";
   EXPECT_EQ(table.size(), 0u);
 }
 
@@ -82,8 +81,7 @@ TEST_F(AllocationTableTest, AgreesWithAMapOverManyRandomSteps) {
 }
 
 TEST_F(AllocationTableTest, TakesAtMost64BytesARecord) {
-  for (uint64_t i = 0; i < 200000; ++i)
-    ASSERT_TRUE(table.insert(record(0x7f0000000000 + i * 512, 1)));
+  for (uint64_t i = 0; i < 200000; ++i) ASSERT_TRUE(table.insert(record(0x7f0000000000 + i * 512, 1)));
   EXPECT_LE(table.bytes_of_memory(), 200000u * 64);
 }
 
@@ -94,18 +92,15 @@ TEST_F(AllocationTableTest, TakeIfTakesExactlyTheMatching) {
     ASSERT_TRUE(table.insert(r));
   }
   uint64_t sum = 0;
-  table.take_if([](const Record &r, void *) { return r.context == 1; },
-                [](const Record &r, void *total) {
-                  *static_cast<uint64_t *>(total) += r.bytes;
-                },
-                &sum);
+  table.take_if([](const Record& r, void*) { return r.context == 1; },
+                [](const Record& r, void* total) { *static_cast<uint64_t*>(total) += r.bytes; }, &sum);
   EXPECT_EQ(table.size(), 10000u - 3334u);
-  EXPECT_EQ(sum, 16668333u); // 0 + 3 + ... + 9999
+  EXPECT_EQ(sum, 16668333u);  // 0 + 3 + ... + 9999
 }
 
 TEST_F(AllocationTableTest, UpdateCanEndARecord) {
   ASSERT_TRUE(table.insert(record(9, 2)));
-  const auto one_less = [](Record &r, void *) { return --r.bytes == 0; };
+  const auto one_less = [](Record& r, void*) { return --r.bytes == 0; };
   Record after;
   ASSERT_TRUE(table.update(Space::kPointer, 9, one_less, nullptr, &after));
   EXPECT_EQ(after.bytes, 1u);
@@ -116,15 +111,13 @@ TEST_F(AllocationTableTest, UpdateCanEndARecord) {
 TEST_F(AllocationTableTest, WithoutMemoryItSaysSoAndKeepsWhatItHas) {
   pages_limit = pages_out + 16 * 4096;
   uint64_t in = 0;
-  for (uint64_t i = 1; i <= 100000; ++i)
-    in += table.insert(record(i * 512, 1)) ? 1 : 0;
+  for (uint64_t i = 1; i <= 100000; ++i) in += table.insert(record(i * 512, 1)) ? 1 : 0;
   pages_limit = SIZE_MAX;
   EXPECT_LT(in, 100000u);
   EXPECT_EQ(table.size(), in);
   Record out;
   uint64_t found = 0;
-  for (uint64_t i = 1; i <= 100000; ++i)
-    found += table.take(Space::kPointer, i * 512, &out) ? 1 : 0;
+  for (uint64_t i = 1; i <= 100000; ++i) found += table.take(Space::kPointer, i * 512, &out) ? 1 : 0;
   EXPECT_EQ(found, in);
 }
 
@@ -135,22 +128,18 @@ TEST_F(AllocationTableTest, ThreadsDoNotLoseEachOthersRecords) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < 20; ++round) {
         for (uint64_t i = 0; i < 500; ++i)
-          if (!table.insert(record((t << 40) + i * 512 + 512, t)))
-            lost.fetch_add(1);
+          if (!table.insert(record((t << 40) + i * 512 + 512, t))) lost.fetch_add(1);
         for (uint64_t i = 0; i < 500; ++i) {
           Record out;
-          if (!table.take(Space::kPointer, (t << 40) + i * 512 + 512, &out) ||
-              out.bytes != t)
-            lost.fetch_add(1);
+          if (!table.take(Space::kPointer, (t << 40) + i * 512 + 512, &out) || out.bytes != t) lost.fetch_add(1);
         }
       }
     });
   }
-  for (std::thread &thread : threads)
-    thread.join();
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(lost.load(), 0);
   EXPECT_EQ(table.size(), 0u);
 }
 
-} // namespace
-} // namespace gpucap::core
+}  // namespace
+}  // namespace gpucap::core

@@ -36,7 +36,7 @@ TEST(BlockMap, FindsAGapOnlyWhereOneIsLongEnough) {
   EXPECT_TRUE(map.has_gap(512));
   EXPECT_FALSE(map.has_gap(513));
   map.remove(kBase, 1 << 20);
-  map.add(kBase + (1 << 19), 512, pages); // the free half is cut in two
+  map.add(kBase + (1 << 19), 512, pages);  // the free half is cut in two
   EXPECT_TRUE(map.has_gap(1 << 19));
   EXPECT_FALSE(map.has_gap(1 << 20));
 }
@@ -62,20 +62,16 @@ TEST(BlockMap, CountsLikeAPlainModelOverRandomSteps) {
   for (int i = 0; i < 100000; ++i) {
     if (live.empty() || random() % 2 == 0) {
       const uint64_t bytes = 1 + random() % 60000;
-      if (next % kBlock + bytes > kBlock)
-        next = (next / kBlock + 1) * kBlock;
+      if (next % kBlock + bytes > kBlock) next = (next / kBlock + 1) * kBlock;
       const Live entry{kBase + next, bytes};
       next += (bytes + 511) / 512 * 512;
-      if (map.add(entry.address, entry.bytes, pages))
-        ++held;
+      if (map.add(entry.address, entry.bytes, pages)) ++held;
       ++blocks[entry.address / kBlock];
       live.push_back(entry);
     } else {
       const size_t which = random() % live.size();
-      if (map.remove(live[which].address, live[which].bytes))
-        --held;
-      if (--blocks[live[which].address / kBlock] == 0)
-        blocks.erase(live[which].address / kBlock);
+      if (map.remove(live[which].address, live[which].bytes)) --held;
+      if (--blocks[live[which].address / kBlock] == 0) blocks.erase(live[which].address / kBlock);
       live[which] = live.back();
       live.pop_back();
     }
@@ -92,5 +88,5 @@ TEST(BlockMap, WithoutMemoryItErrsOnTheSafeSideBothWays) {
   pages_limit = SIZE_MAX;
 }
 
-} // namespace
-} // namespace gpucap::core
+}  // namespace
+}  // namespace gpucap::core

@@ -26,7 +26,7 @@ TEST(Ledger, PromiseCountsUntilItIsSettled) {
   ASSERT_TRUE(ledger.try_reserve(80));
   EXPECT_FALSE(ledger.try_reserve(30));
   EXPECT_EQ(ledger.used(), 0) << "a promise is not shown as use";
-  ledger.settle(80, 0); // the driver refused
+  ledger.settle(80, 0);  // the driver refused
   EXPECT_TRUE(ledger.try_reserve(100));
 }
 
@@ -75,8 +75,7 @@ TEST(Ledger, WithoutALimitEverythingFits) {
 TEST(Ledger, HugeRequestsDoNotWrapAround) {
   Ledger ledger;
   ledger.set_limit(uint64_t{1} << 40);
-  for (const uint64_t bytes :
-       {UINT64_MAX, UINT64_MAX - 1, uint64_t{1} << 63, uint64_t{1} << 62})
+  for (const uint64_t bytes : {UINT64_MAX, UINT64_MAX - 1, uint64_t{1} << 63, uint64_t{1} << 62})
     EXPECT_FALSE(ledger.try_reserve(bytes));
   EXPECT_EQ(ledger.reserved(), 0);
 }
@@ -93,11 +92,9 @@ TEST(Ledger, ThreadsTogetherNeverPassTheLimit) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20000; ++i) {
         const auto bytes = static_cast<uint64_t>(1 + (i * 7 + t * 13) % 300);
-        if (!ledger.try_reserve(bytes))
-          continue;
+        if (!ledger.try_reserve(bytes)) continue;
         granted.fetch_add(1);
-        const int64_t now = real.fetch_add(static_cast<int64_t>(bytes)) +
-                            static_cast<int64_t>(bytes);
+        const int64_t now = real.fetch_add(static_cast<int64_t>(bytes)) + static_cast<int64_t>(bytes);
         int64_t seen = highest.load();
         while (now > seen && !highest.compare_exchange_weak(seen, now)) {
         }
@@ -107,13 +104,12 @@ TEST(Ledger, ThreadsTogetherNeverPassTheLimit) {
       }
     });
   }
-  for (std::thread &thread : threads)
-    thread.join();
+  for (std::thread& thread : threads) thread.join();
   EXPECT_LE(highest.load(), kLimit);
   EXPECT_GT(granted.load(), 1000);
   EXPECT_EQ(ledger.used(), 0);
   EXPECT_EQ(ledger.reserved(), 0);
 }
 
-} // namespace
-} // namespace gpucap::core
+}  // namespace
+}  // namespace gpucap::core

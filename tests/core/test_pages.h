@@ -12,16 +12,15 @@ inline size_t pages_out = 0;
 inline size_t pages_limit = SIZE_MAX;
 
 inline PageSource test_pages() {
-  return {[](size_t bytes) -> void * {
-            if (pages_out + bytes > pages_limit)
-              return nullptr;
+  return {[](size_t bytes) -> void* {
+            if (pages_out + bytes > pages_limit) return nullptr;
             pages_out += bytes;
             return std::calloc(1, bytes);
           },
-          [](void *pages, size_t bytes) {
+          [](void* pages, size_t bytes) {
             pages_out -= bytes;
             std::free(pages);
           }};
 }
 
-} // namespace gpucap::core
+}  // namespace gpucap::core

@@ -1,0 +1,37 @@
+# What the scripts share: where the repository is, how they speak, how a step's output is kept.
+# Sourced by setup.sh, build.sh, test.sh, demo.sh and gpu_test.sh; it does nothing by itself.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*"; }
+
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# quietly LOG COMMAND...: runs the command with its output in LOG; shows the end of it only if the command failed.
+quietly() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -ne 0 ]; then
+    say "--- failed ($status): $*"
+    tail -n "${GPUCAP_LOG_LINES:-80}" "$log"
+    say "--- the whole output is in $log"
+  fi
+  return "$status"
+}
+
+# The python that makes virtual environments and downloads wheels: the first that has venv, ensurepip and pip.
+pick_python() {
+  local candidate
+  for candidate in ${PYTHON:-} python3 /usr/bin/python3; do
+    if "$candidate" -c 'import sys, venv, ensurepip, pip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then
+      printf '%s\n' "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}

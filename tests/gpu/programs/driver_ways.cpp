@@ -72,7 +72,7 @@ Way old_spelling() {
             return result;
           },
           [](Value value) { return by_name<Free>("cuMemFree")(static_cast<unsigned>(value)); },
-          false,
+          true,
           true};
 }
 

@@ -287,6 +287,13 @@ class RunTest(unittest.TestCase):
         result = self.run_it("run", "-q", "--", loader, os.path.realpath(shutil.which("printf")), "x")
         self.assertEqual((result.returncode, result.stdout), (0, "x"), result.stderr)
 
+    def test_a_limit_that_cannot_be_read_is_refused_before_the_program_starts(self):
+        for limit in ("abc", "4", "-1", "0=4G,x=5G", "99999999T"):
+            result = self.run_it("run", "--limit", limit, "--", "touch", "started")
+            self.assertEqual(result.returncode, 125, limit)
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+            self.assertIn("write for example 4G", result.stderr)
+
     def test_a_disabled_shim_and_an_empty_limit_are_refused(self):
         result = self.run_it("run", "--limit", "", "--", "true")
         self.assertEqual(result.returncode, 125)

@@ -11,7 +11,10 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
+#include <string>
 
+#include "shim/core/limits.h"
 #include "tools/common/signals.h"
 #include "tools/gpucap/library.h"
 #include "tools/gpucap/preload_check.h"
@@ -62,6 +65,15 @@ void prepend_to_preload(const std::string& library) {
   std::string value = library;
   if (before != nullptr && before[0] != '\0') value += std::string(":") + before;
   setenv("LD_PRELOAD", value.c_str(), 1);
+}
+
+// By the library's own rules, which it would apply too late for the person at the keyboard.
+std::optional<Refusal> check_limit(const char* text) {
+  gpucap::core::LimitRules rules;
+  gpucap::core::LimitError error;
+  if (text == nullptr || rules.parse(text, &error)) return std::nullopt;
+  return Refusal{kExitRefused, "the limit '" + std::string(text) + "' cannot be used: '" + error.part + "' " +
+                                   error.reason + "; " + gpucap::core::kLimitHelp};
 }
 
 int refuse(const Refusal& refusal) {
@@ -155,6 +167,8 @@ int run(std::vector<std::string> words) {
   if (limit->count() > 0 && options.limit.find_first_not_of(" \t") == std::string::npos) {
     return refuse({kExitRefused, "--limit is empty: give a size such as 4G, or leave it out to watch only"});
   }
+  if (const auto refusal = check_limit(limit->count() > 0 ? options.limit.c_str() : std::getenv("GPUCAP_LIMIT")))
+    return refuse(*refusal);
   return run_command(options);
 }
 

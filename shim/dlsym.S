@@ -4,7 +4,7 @@
 // to jump to.
 //
 //   struct { uint64_t ready; void* value; } gpucap_route_dlsym(void* handle, const char* name, void* caller)
-//   struct { uint64_t ready; void* value; } gpucap_route_dlvsym(handle, name, version, caller)
+//   struct { uint64_t ready; void* value; } gpucap_route_dlvsym(void* handle, const char* name, const char* version)
 
 #if defined(__x86_64__)
 
@@ -49,7 +49,6 @@ dlvsym:
     .cfi_adjust_cfa_offset 8
     pushq %rdx
     .cfi_adjust_cfa_offset 8
-    movq 24(%rsp), %rcx
     call gpucap_route_dlvsym
     movq %rdx, %rcx
     popq %rdx
@@ -106,7 +105,6 @@ dlvsym:
     mov x29, sp
     stp x0, x1, [sp, #16]
     str x2, [sp, #32]
-    mov x3, x30
     bl gpucap_route_dlvsym
     mov x9, x0
     mov x10, x1

@@ -1,7 +1,7 @@
-// The top of the library: puts the parts together when it is loaded, and closes the segment when the program ends.
-// Loading does nothing else: no file, no thread, no environment, no driver.
+// The top of the library: puts the parts together at the first need, and closes the segment when the program ends.
+// Loading does nothing: no file, no thread, no environment, no driver.
 #include "shim/driver/enumerate.h"
-#include "shim/driver/pool.h"
+#include "shim/driver/look.h"
 #include "shim/driver/real_driver.h"
 #include "shim/nvml/truth.h"
 #include "shim/process/process.h"
@@ -13,7 +13,10 @@ namespace {
 constexpr uint32_t kMostNames = 256;
 const char* names[kMostNames];
 
-__attribute__((constructor)) void put_together() {
+}  // namespace
+
+// See process.h. Not a constructor: another library's may use CUDA before ours would run.
+extern "C" void gpucap_put_together() {
   constexpr auto kDriverNames = static_cast<uint32_t>(driver::Api::kCount);
   uint32_t runtime_count = 0;
   const char* const* runtime_names = runtime::names(&runtime_count);
@@ -24,14 +27,15 @@ __attribute__((constructor)) void put_together() {
   Parts parts;
   parts.enumerate = driver::enumerate;
   parts.truth = nvml::truth_reader();
-  parts.before_look = driver::pool::refresh_all;
+  parts.before_look = driver::look::bring_up_to_date;
   parts.api_names = names;
   parts.api_count = count;
   parts.version = GPUCAP_VERSION;
   Process::install(parts);
 }
 
+namespace {
 __attribute__((destructor)) void close_segment() { Process::at_exit(); }
-
 }  // namespace
+
 }  // namespace gpucap

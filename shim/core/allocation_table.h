@@ -12,7 +12,7 @@
 namespace gpucap::core {
 
 // The address spaces of the driver's names: the same number may be a pointer, a handle and a pool at once.
-enum class Space : uint8_t { kNone = 0, kPointer, kArray, kMipmap, kVmmHandle, kVmmMapping, kPool };
+enum class Space : uint8_t { kNone = 0, kPointer, kArray, kMipmap, kVmmHandle, kVmmMapping, kPool, kGraphExec };
 
 struct Record {
   uint64_t key = 0;

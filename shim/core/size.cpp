@@ -118,12 +118,13 @@ const char* format_bytes(int64_t bytes, char* buffer, size_t buffer_bytes) {
   }
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   int unit = 0;
-  double scaled = static_cast<double>(magnitude) / static_cast<double>(kKiB);
-  while (scaled >= 1024.0 && unit < 5) {
-    scaled /= 1024.0;
-    ++unit;
-  }
-  snprintf(buffer, buffer_bytes, "%s%.2f %s", sign, scaled, kUnits[unit]);
+  while (unit < 5 && magnitude >> (10 * (unit + 2)) != 0) ++unit;
+  // In whole numbers: printf would write a double with the decimal point of the program's locale.
+  const int shift = 10 * (unit + 1);
+  const unsigned __int128 scaled = static_cast<unsigned __int128>(magnitude) * 100;
+  const auto hundredths = static_cast<uint64_t>((scaled + (uint64_t{1} << (shift - 1))) >> shift);
+  snprintf(buffer, buffer_bytes, "%s%llu.%02llu %s", sign, static_cast<unsigned long long>(hundredths / 100),
+           static_cast<unsigned long long>(hundredths % 100), kUnits[unit]);
   return buffer;
 }
 

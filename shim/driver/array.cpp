@@ -1,6 +1,6 @@
 #include "shim/driver/array.h"
 
-#include "shim/driver/pool.h"
+#include "shim/driver/reclaim.h"
 
 namespace gpucap::driver::array {
 namespace {
@@ -78,7 +78,7 @@ Go Step::begin(Api api, const core::ArrayShape& shape) {
   context_ = now.context;
   at_least_ = core::array_bytes_at_least(shape);
   promised_ = core::array_bytes_at_most(shape);
-  if (reserve(*process_, *device_, promised_, pool::reclaim_pools) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "shim/driver/current.h"
-#include "shim/driver/pool.h"
+#include "shim/driver/reclaim.h"
 #include "shim/process/log.h"
 
 namespace gpucap::driver::context {
@@ -37,7 +37,7 @@ Go CreateStep::begin(Api api, CUdevice device) {
   promised_ = device_->gauge->context_bytes;
   // With a cap of nothing there is no need to make a context to know that it does not fit.
   if (device_->ledger.limit() == 0) return Go::kRefuse;
-  if (promised_ != 0 && reserve(*process_, *device_, promised_, pool::reclaim_pools) == Verdict::kRefused) {
+  if (promised_ != 0 && reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
     return Go::kRefuse;
   }
   look(*process_, *device_, true);

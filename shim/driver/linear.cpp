@@ -1,6 +1,6 @@
 #include "shim/driver/linear.h"
 
-#include "shim/driver/pool.h"
+#include "shim/driver/reclaim.h"
 #include "shim/process/pages.h"
 
 namespace gpucap::driver::linear {
@@ -24,7 +24,7 @@ Go Step::begin(Api api, gpucap_kind kind, uint64_t bytes) {
   context_ = now.context;
   bytes_ = bytes;
   promised_ = most_taken(kind, bytes);
-  if (reserve(*process_, *device_, promised_, pool::reclaim_pools) == Verdict::kRefused) {
+  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
     // No room for another block, but the request may fit into one that is there already.
     if (kind != GPUCAP_KIND_LINEAR || !is_small(bytes) || !device_->blocks.has_gap(bytes)) return Go::kRefuse;
     must_not_grow_ = true;

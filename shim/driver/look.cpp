@@ -1,9 +1,15 @@
 #include "shim/driver/look.h"
 
+#include "shim/driver/graph.h"
 #include "shim/driver/pool.h"
 #include "shim/process/quota.h"
 
 namespace gpucap::driver::look {
+
+bool bring_up_to_date(Process& process, Device& device) {
+  const bool pools = pool::refresh_all(process, device);
+  return graph::refresh(process, device) || pools;
+}
 
 void something_moved() {
   Process* process = Process::get();

@@ -4,9 +4,12 @@
 #pragma once
 
 #include "shim/driver/call.h"
+#include "shim/process/process.h"
 
 namespace gpucap::driver::look {
 
+// Brings the charges of pools and graphs up to what the driver says; true if any changed. Parts::before_look.
+bool bring_up_to_date(Process& process, Device& device);
 void something_moved();
 void put_right();
 

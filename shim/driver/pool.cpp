@@ -1,6 +1,8 @@
 #include "shim/driver/pool.h"
 
+#include "shim/driver/graph.h"
 #include "shim/driver/pool_registry.h"
+#include "shim/driver/reclaim.h"
 
 namespace gpucap::driver::pool {
 namespace {
@@ -15,7 +17,9 @@ bool is_capturing(CUstream stream, Default stream_zero) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = stream_zero == Default::kPerThread ? real().cuStreamIsCapturing_ptsz(stream, &status)
                                                              : real().cuStreamIsCapturing(stream, &status);
-  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return false;
+  graph::see_memory_nodes();  // what is captured becomes an allocation node
+  return true;
 }
 
 // The pool's lock is held. True if its charge changed.
@@ -67,9 +71,9 @@ void learn_ends(Process& process) {
 
 }  // namespace
 
-// Before a refusal: let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
+// Let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
 // not got there yet are waited for, as the driver does before it says that memory is out.
-void reclaim_pools(Process& process, Device& device, void*) {
+void reclaim_pools(Process& process, Device& device) {
   bool any = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
@@ -137,7 +141,7 @@ Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, De
       return Go::kCharge;
     }
   }
-  if (reserve(*process_, *device_, promised_, reclaim_pools, nullptr) == Verdict::kRefused) {
+  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
     const std::lock_guard guard(pool_->lock);
     pool_->model.failed(bytes);
     return Go::kRefuse;

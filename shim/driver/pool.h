@@ -38,8 +38,8 @@ void trimmed(CUmemoryPool pool);
 void current_changed(CUdevice device);
 void capture_begun();
 
-// What is done before any refusal on the device: see quota.h, ReclaimFunction.
-void reclaim_pools(Process& process, Device& device, void*);
+// Makes every pool of the device give back what it keeps.
+void reclaim_pools(Process& process, Device& device);
 
 // A block of a pool was freed (its record is out of the table).
 void block_freed(Process& process, const core::Record& record);

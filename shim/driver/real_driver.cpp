@@ -100,16 +100,28 @@ Api find_by_name(const char* name) {
   return Api::kNone;
 }
 
+namespace {
+
+// Finds the real functions if libcuda is in the process; does not bring it in.
+bool is_loaded() {
+  if (detail::real_ready.load(std::memory_order_acquire)) return true;
+  if (loader::handle_if_loaded("libcuda.so.1") == nullptr) return false;
+  detail::load_real_driver();
+  return true;
+}
+
+}  // namespace
+
 void* hook_for_real_address(const void* address) {
-  if (!detail::real_ready.load(std::memory_order_acquire)) {
-    if (loader::handle_if_loaded("libcuda.so.1") == nullptr) return nullptr;
-    detail::load_real_driver();
-  }
+  if (!is_loaded()) return nullptr;
   for (uint32_t slot = home_of(address); index_of_address[slot] != 0; slot = (slot + 1) % kIndexSize)
     if (real_addresses[index_of_address[slot]] == address) return kHooks[index_of_address[slot]];
   return nullptr;
 }
 
-void* hook_address(Api api) { return kHooks[static_cast<int>(api)]; }
+void* hook_for_name(const char* name) {
+  const auto number = static_cast<int>(find_by_name(name));
+  return is_loaded() && real_addresses[number] != nullptr ? kHooks[number] : nullptr;
+}
 
 }  // namespace gpucap::driver

@@ -52,7 +52,7 @@ Api find_by_name(const char* name);
 // Our stand-in for an address of the real driver's, or nullptr if we have none for it. Does not load the driver:
 // answers nullptr until libcuda is in the process.
 void* hook_for_real_address(const void* address);
-// Our own exported function of that number.
-void* hook_address(Api api);
+// Our stand-in for an exported function that the loaded driver has; nullptr without one, or until libcuda is loaded.
+void* hook_for_name(const char* name);
 
 }  // namespace gpucap::driver

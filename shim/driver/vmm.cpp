@@ -1,6 +1,6 @@
 #include "shim/driver/vmm.h"
 
-#include "shim/driver/pool.h"
+#include "shim/driver/reclaim.h"
 
 namespace gpucap::driver::vmm {
 namespace {
@@ -38,7 +38,7 @@ Go CreateStep::begin(Api api, uint64_t size, const CUmemAllocationProp* prop) {
   if (device_ == nullptr) return Go::kPass;
   api_ = api;
   size_ = size;
-  if (reserve(*process_, *device_, size, pool::reclaim_pools) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, size, reclaim) == Verdict::kRefused) return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }

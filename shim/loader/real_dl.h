@@ -7,11 +7,13 @@
 namespace gpucap::loader {
 
 using DlsymFunction = void* (*)(void* handle, const char* name);
+using DlopenFunction = void* (*)(const char* file, int flags);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
 // Never null in a process with glibc's loader; calls through them see this library as the caller (for RTLD_NEXT).
 DlsymFunction real_dlsym();
 DlvsymFunction real_dlvsym();
+DlopenFunction real_dlopen();
 
 // A handle of a library that is loaded already, by soname; nullptr if it is not. Keeps a reference for good, so that
 // what is found in it stays valid. Leaves dlerror() as it was not asked: a failed look-up is ours, not the program's.
@@ -22,8 +24,15 @@ void* load_library(const char* soname);
 // The object that an address belongs to, as an opaque id for comparing; nullptr if none.
 const void* object_of(const void* address);
 
-// The definition of `name` that a search in link order finds after the object that holds `caller`, skipping this
-// library: what dlsym(RTLD_NEXT, name) gives that caller. nullptr if there is none.
-void* next_definition(const void* caller, const char* name);
+// Whether the object that holds `address` came with the program: it sees what the whole program sees, and nothing else.
+// False until this library's constructors have run.
+bool was_there_at_start(const void* address);
+
+// What a search through the object that holds `caller` and its dependencies finds; nullptr for the program itself.
+void* find_from(const void* caller, const char* name);
+
+// The definition of `name` that a search in link order finds after the object that holds `caller`, among those that
+// came with the program and without this library; nullptr if there is none.
+void* next_at_start(const void* caller, const char* name);
 
 }  // namespace gpucap::loader

@@ -7,6 +7,7 @@ namespace gpucap::nvml {
 using Return = int;  // nvmlReturn_t
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kInsufficientSize = 7;
+inline constexpr Return kFunctionNotFound = 13;
 inline constexpr unsigned long long kNotAvailable = ~0ull;  // NVML_VALUE_NOT_AVAILABLE
 
 using DeviceHandle = void*;  // nvmlDevice_t
@@ -24,5 +25,16 @@ struct Memory {  // nvmlMemory_t, bytes
   unsigned long long free;
   unsigned long long used;
 };
+
+struct MemoryV2 {        // nvmlMemory_v2_t, bytes
+  unsigned int version;  // by the caller: size and number of the version
+  unsigned long long total;
+  unsigned long long reserved;
+  unsigned long long free;
+  unsigned long long used;
+};
+inline constexpr unsigned int kMemoryVersion2 = sizeof(MemoryV2) | 2u << 24;  // nvmlMemory_v2
+
+inline constexpr unsigned int kMaxUuidBytes = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE
 
 }  // namespace gpucap::nvml

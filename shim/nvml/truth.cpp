@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstring>
+
 #include "shim/loader/real_dl.h"
 #include "shim/nvml/nvml_api.h"
 #include "shim/process/log.h"
@@ -79,11 +81,20 @@ int64_t read_whole_device(const Device& device) {
   return static_cast<int64_t>(memory.used);
 }
 
+// CUDA gives a MIG instance's UUID like a card's; NVML knows it by its own prefix.
+bool find_handle(const Device& device, DeviceHandle* handle) {
+  if (functions.handle_by_uuid(device.uuid_text, handle) == kSuccess) return true;
+  char instance[sizeof(device.uuid_text)];
+  memcpy(instance, device.uuid_text, sizeof(instance));
+  memcpy(instance, "MIG-", 4);
+  return functions.handle_by_uuid(instance, handle) == kSuccess;
+}
+
 gpucap_truth open(Device& device) {
   if (!functions.tried) load();
   if (!functions.ready) return GPUCAP_TRUTH_NONE;
   DeviceHandle handle = nullptr;
-  if (functions.handle_by_uuid(device.uuid_text, &handle) != kSuccess) return GPUCAP_TRUTH_NONE;
+  if (!find_handle(device, &handle)) return GPUCAP_TRUTH_NONE;
   device.truth_handle = handle;
   if (read(device) >= 0) return GPUCAP_TRUTH_NVML;
   return read_whole_device(device) >= 0 ? GPUCAP_TRUTH_DEVICE_DIFF : GPUCAP_TRUTH_NONE;

@@ -50,7 +50,10 @@ class DescriptorSink final : public spdlog::sinks::base_sink<spdlog::details::nu
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
-    formatter_->format(message, line);
+    {
+      const core::SpinGuard guard(formatting_);  // the formatter remembers the calendar of the last second
+      formatter_->format(message, line);
+    }
     if (file_[0] == '\0') return write_quietly(STDERR_FILENO, line.data(), line.size());
     // Opened for each line: a descriptor that we kept could be closed by the program and its number used for its own
     // data.
@@ -62,6 +65,7 @@ class DescriptorSink final : public spdlog::sinks::base_sink<spdlog::details::nu
   void flush_() override {}
 
  private:
+  core::SpinLock formatting_;
   const char* file_;
 };
 

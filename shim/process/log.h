@@ -7,7 +7,7 @@
 
 namespace gpucap {
 
-// Called once, before the first line. `file` empty means stderr.
+// Called once, before the first line. `file` empty means stderr; the text must stay where it is.
 void set_up_log(LogLevel level, const char* file);
 
 [[nodiscard]] bool log_enabled(LogLevel level);

@@ -19,6 +19,11 @@
 namespace gpucap {
 namespace {
 
+// For config_without_process(). The word beside it is 0 before, the pid of whoever reads it, and then kConfigRead.
+constinit Config early_config;
+constinit std::atomic<int64_t> early_state{0};
+constexpr int64_t kConfigRead = -1;
+
 volatile uint32_t before_start = 0;
 volatile uint32_t* fork_mark = nullptr;
 
@@ -44,14 +49,15 @@ constinit volatile uint32_t* Process::not_forked_ = &before_start;
 
 Process* Process::start() {
   State state = state_.load(std::memory_order_acquire);
-  if (state == State::kInert || parts_.enumerate == nullptr) return nullptr;
+  if (state == State::kInert) return nullptr;
   if (state == State::kUntouched) {
     if (state_.compare_exchange_strong(state, State::kStarting)) {
       const int saved = errno;
       starting_pid_.store(getpid());
       Process& process = instance_;
       process.device_count_ = 0;
-      const int count = parts_.enumerate(process.devices_, kMaxDevices);
+      if (parts_.enumerate == nullptr && gpucap_put_together != nullptr) gpucap_put_together();
+      const int count = parts_.enumerate == nullptr ? -1 : parts_.enumerate(process.devices_, kMaxDevices);
       State next = State::kUntouched;  // the driver is not initialised yet: ask again at the next call
       if (count >= 0) {
         read_config(&process.config_);
@@ -78,6 +84,25 @@ Process* Process::start() {
     sched_yield();
   }
   return state == State::kActive && *not_forked_ == kNotForked ? &instance_ : nullptr;
+}
+
+const Config& Process::config_without_process() {
+  int64_t state = early_state.load(std::memory_order_acquire);
+  while (state != kConfigRead) {
+    const int64_t self = getpid();
+    if (state == self) {
+      sched_yield();  // another thread is at it
+      state = early_state.load(std::memory_order_acquire);
+    } else if (early_state.compare_exchange_strong(state, self)) {  // also in a child forked while its parent read
+      const int saved = errno;
+      early_config = Config{};
+      read_config(&early_config);
+      errno = saved;
+      early_state.store(kConfigRead, std::memory_order_release);
+      break;
+    }
+  }
+  return early_config;
 }
 
 void Process::apply_limits() {

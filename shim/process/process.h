@@ -41,6 +41,13 @@ struct Parts {
   const char* version = "";
 };
 
+}  // namespace gpucap
+
+// Calls Process::install; the top of the library has it, unit tests do not. Called once, at the first need.
+extern "C" __attribute__((weak, visibility("hidden"))) void gpucap_put_together();
+
+namespace gpucap {
+
 class Process {
  public:
   // The live process, or nullptr where gpucap must stay out of the way. One load and one compare once started.
@@ -50,7 +57,15 @@ class Process {
     }
     return start();
   }
-  // Called once at load, before any hook can run; touches nothing else.
+  // The live process if there is one already; never wakes it. For what must not start anything: NVML's queries.
+  static Process* get_if_started() {
+    const bool alive = state_.load(std::memory_order_acquire) == State::kActive && *not_forked_ == kNotForked;
+    return alive ? &instance_ : nullptr;
+  }
+  // What the environment asks, where there is no live process: in a program that does not use CUDA, or not yet, and in
+  // a forked child. Read at the first call and kept; starts nothing, prints nothing.
+  static const Config& config_without_process();
+  // Before the first get(), or from gpucap_put_together; touches nothing else.
   static void install(const Parts& parts) { parts_ = parts; }
 
   [[nodiscard]] const Config& config() const { return config_; }

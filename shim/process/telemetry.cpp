@@ -14,6 +14,7 @@
 namespace gpucap {
 
 thread_local uint16_t current_origin = 0;
+thread_local uint32_t charging_calls = 0;
 
 namespace {
 

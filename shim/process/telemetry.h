@@ -30,6 +30,10 @@ struct Event {
 // runtime hooks around the call.
 extern thread_local uint16_t current_origin __attribute__((tls_model("initial-exec")));
 
+// Counts the driver's allocating calls of this thread that came through our hooks, so that the runtime hooks can tell
+// whether theirs did.
+extern thread_local uint32_t charging_calls __attribute__((tls_model("initial-exec")));
+
 class Telemetry {
  public:
   // Makes the segment, or says in one line why there is none. Then every device has gauges and counters.

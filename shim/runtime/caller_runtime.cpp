@@ -33,15 +33,15 @@ const char* needed_runtime(const link_map& object) {
   return nullptr;
 }
 
-void* find_in(const char* library, const char* name) {
-  void* handle = loader::handle_if_loaded(library);
+}  // namespace
+
+void* find_in_runtime(const char* soname, const char* name) {
+  void* handle = loader::handle_if_loaded(soname);
   if (handle == nullptr) return nullptr;
   void* found = loader::real_dlsym()(handle, name);
   if (found == nullptr) dlerror();
   return found;  // the handle's reference is kept: the function must stay valid
 }
-
-}  // namespace
 
 void* find_for_caller(const void* caller, const char* name) {
   Dl_info info;
@@ -49,14 +49,14 @@ void* find_for_caller(const void* caller, const char* name) {
   if (dladdr1(caller, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 || object == nullptr)
     return nullptr;
   if (const char* soname = needed_runtime(*object)) {
-    if (void* found = find_in(soname, name)) return found;
+    if (void* found = find_in_runtime(soname, name)) return found;
   }
   // Called through a pointer, from code without an entry of its own, or by a tail call: the first runtime there is.
   link_map* first = object;
   while (first->l_prev != nullptr) first = first->l_prev;
   for (const link_map* other = first; other != nullptr; other = other->l_next) {
     if (other->l_name == nullptr || !is_runtime_name(base_name(other->l_name))) continue;
-    if (void* found = find_in(other->l_name, name)) return found;
+    if (void* found = find_in_runtime(other->l_name, name)) return found;
   }
   return nullptr;
 }

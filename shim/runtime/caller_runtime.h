@@ -8,4 +8,7 @@ namespace gpucap::runtime {
 // runtime that is loaded. nullptr if there is none. Not fast: callers remember the answer.
 void* find_for_caller(const void* caller, const char* name);
 
+// The definition of `name` in the runtime of that soname, if it is loaded; it then stays loaded.
+void* find_in_runtime(const char* soname, const char* name);
+
 }  // namespace gpucap::runtime

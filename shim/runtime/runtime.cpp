@@ -2,7 +2,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 
+#include "shim/loader/real_dl.h"
+#include "shim/process/log.h"
+#include "shim/process/process.h"
 #include "shim/process/telemetry.h"
 #include "shim/runtime/caller_runtime.h"
 
@@ -68,7 +72,7 @@ void* target_of(const void* caller, Function function) {
 class OriginMark {
  public:
   explicit OriginMark(Function function) : before_(current_origin) {
-    current_origin = static_cast<uint16_t>(first_number + static_cast<uint16_t>(function));
+    if (first_number != 0) current_origin = static_cast<uint16_t>(first_number + static_cast<uint16_t>(function));
   }
   ~OriginMark() { current_origin = before_; }
   OriginMark(const OriginMark&) = delete;
@@ -78,20 +82,74 @@ class OriginMark {
   uint16_t before_;
 };
 
+// A program that was linked with a runtime asks for its functions by version, and the version is the runtime's soname:
+// that says which runtime is meant, even when the call is the caller's last act and leaves no return address. A runtime
+// under another file name (wheels rename it) is found by the caller.
+void* target_in(std::atomic<void*>& known, const char* soname, Function function, const void* caller) {
+  void* target = known.load(std::memory_order_relaxed);
+  if (target != nullptr) return target;
+  target = find_in_runtime(soname, kNames[static_cast<int>(function)]);
+  if (target == nullptr) return target_of(caller, function);
+  known.store(target, std::memory_order_relaxed);  // every thread finds the same
+  return target;
+}
+
+template <typename... Rest>
+const void* first_of(const void* first, Rest...) {
+  return first;
+}
+
+// An allocation that the driver hooks did not see: this runtime reached the driver past us. Said once, since the cap
+// does not hold there; the memory itself is found by the next look at NVML. An allocation of nothing reaches no driver,
+// and gives null.
+void miss(Function function, const void* out) {
+  static std::atomic<bool> said{false};
+  if (out == nullptr || *static_cast<void* const*>(out) == nullptr || Process::get() == nullptr || said.exchange(true))
+    return;
+  log_line(LogLevel::kWarn,
+           "%s went to the driver past gpucap: this program's runtime is not covered, and what it takes is counted but "
+           "not refused",
+           kNames[static_cast<int>(function)]);
+}
+
 }  // namespace
 
+#define GPUCAP_FORWARD(name, params, args, target)                                                \
+  const auto real = reinterpret_cast<int(*) params>(target);                                      \
+  if (real == nullptr) return kInitializationError;                                               \
+  const OriginMark mark(Function::k_##name);                                                      \
+  const uint32_t calls_before = charging_calls;                                                   \
+  const int result = real args;                                                                   \
+  if (Function::k_##name < Function::k_cudaFree && result == 0 && charging_calls == calls_before) \
+    miss(Function::k_##name, first_of args);                                                      \
+  return result;
+
+// One body a runtime that there is or was, exported under that runtime's version: see shim/exports.map.
+#define GPUCAP_VERSIONED(name, params, args, tag, soname)                                                         \
+  GPUCAP_EXPORT int gpucap_##name##_##tag params {                                                                \
+    static std::atomic<void*> known{nullptr};                                                                     \
+    GPUCAP_FORWARD(name, params, args, target_in(known, soname, Function::k_##name, __builtin_return_address(0))) \
+  }                                                                                                               \
+  __asm__(".symver gpucap_" #name "_" #tag ", " #name "@" soname);
+
 extern "C" {
-#define GPUCAP_RUNTIME(name, params, args)                                                                \
-  GPUCAP_EXPORT int name params {                                                                         \
-    using Real = int(*) params;                                                                           \
-    const auto real = reinterpret_cast<Real>(target_of(__builtin_return_address(0), Function::k_##name)); \
-    if (real == nullptr) return kInitializationError;                                                     \
-    const OriginMark mark(Function::k_##name);                                                            \
-    return real args;                                                                                     \
-  }
+#define GPUCAP_RUNTIME(name, params, args)                                                         \
+  GPUCAP_EXPORT int name params {                                                                  \
+    GPUCAP_FORWARD(name, params, args, target_of(__builtin_return_address(0), Function::k_##name)) \
+  }                                                                                                \
+  __asm__(".symver " #name ", " #name "@GPUCAP");                                                  \
+  GPUCAP_VERSIONED(name, params, args, 10_0, "libcudart.so.10.0")                                  \
+  GPUCAP_VERSIONED(name, params, args, 10_1, "libcudart.so.10.1")                                  \
+  GPUCAP_VERSIONED(name, params, args, 10_2, "libcudart.so.10.2")                                  \
+  GPUCAP_VERSIONED(name, params, args, 11_0, "libcudart.so.11.0")                                  \
+  GPUCAP_VERSIONED(name, params, args, 12, "libcudart.so.12")                                      \
+  GPUCAP_VERSIONED(name, params, args, 13, "libcudart.so.13")                                      \
+  GPUCAP_VERSIONED(name, params, args, 14, "libcudart.so.14")
 #include "shim/runtime/runtime_table.inc"
 #undef GPUCAP_RUNTIME
 }
+#undef GPUCAP_VERSIONED
+#undef GPUCAP_FORWARD
 
 const char* const* names(uint32_t* count) {
   *count = static_cast<uint32_t>(Function::kCount);
@@ -100,15 +158,15 @@ const char* const* names(uint32_t* count) {
 
 void set_first_number(uint16_t number) { first_number = number; }
 
-bool is_ours(const void* address) {
-  static const void* const kOurs[] = {
-#define GPUCAP_RUNTIME(name, params, args) reinterpret_cast<const void*>(&name),
-#include "shim/runtime/runtime_table.inc"
-#undef GPUCAP_RUNTIME
-  };
-  for (const void* ours : kOurs)
-    if (ours == address) return true;
+bool has(const char* name) {
+  for (const char* ours : kNames)
+    if (strcmp(ours, name) == 0) return true;
   return false;
+}
+
+bool is_ours(const void* address) {
+  const void* const object = loader::object_of(address);
+  return object != nullptr && object == loader::object_of(reinterpret_cast<const void*>(&is_ours));
 }
 
 }  // namespace gpucap::runtime

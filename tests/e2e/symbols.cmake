@@ -39,3 +39,25 @@ target_compile_definitions(e2e_symbols_test PRIVATE ${e2e_definitions}
 add_dependencies(e2e_symbols_test gpucap_shim e2e_client fake_libcuda_old fake_libnvidia_ml fake_libcudart_12 symbols_probe
   symbols_driver_probe symbols_plugin symbols_driver_plugin symbols_static_plugin symbols_interposer)
 gtest_discover_tests(e2e_symbols_test TEST_PREFIX "e2e." PROPERTIES LABELS e2e TIMEOUT 120)
+
+# Programs and libraries linked with either runtime.
+foreach(major 12 13)
+  add_executable(runtime_client_${major} runtime_client.cpp)
+  add_library(runtime_plugin_${major} MODULE runtime_plugin.cpp)
+  foreach(target runtime_client_${major} runtime_plugin_${major})
+    e2e_part(${target})
+    target_link_libraries(${target} PRIVATE fake_libcudart_${major})
+  endforeach()
+endforeach()
+add_executable(e2e_runtime_test runtime_test.cpp)
+target_link_libraries(e2e_runtime_test PRIVATE gpucap_wire_reader fake_truth_file gpucap_warnings GTest::gtest_main)
+target_compile_definitions(e2e_runtime_test PRIVATE ${e2e_definitions}
+  RUNTIME_CLIENT_12="$<TARGET_FILE:runtime_client_12>" RUNTIME_CLIENT_13="$<TARGET_FILE:runtime_client_13>"
+  RUNTIME_PLUGIN_12="$<TARGET_FILE:runtime_plugin_12>" RUNTIME_PLUGIN_13="$<TARGET_FILE:runtime_plugin_13>")
+add_dependencies(e2e_runtime_test gpucap_shim fake_libcuda fake_libnvidia_ml runtime_client_12 runtime_client_13 runtime_plugin_12
+  runtime_plugin_13)
+gtest_discover_tests(e2e_runtime_test TEST_PREFIX "e2e." PROPERTIES LABELS e2e TIMEOUT 120)
+
+add_test(NAME e2e.clients COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${Python3_EXECUTABLE}
+  ${CMAKE_CURRENT_SOURCE_DIR}/clients.py $<TARGET_FILE:gpucap_shim> ${fake_folder})
+set_tests_properties(e2e.clients PROPERTIES LABELS e2e TIMEOUT 300)

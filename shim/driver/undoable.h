@@ -1,0 +1,74 @@
+// Calls by which the driver takes memory of its own, at once, and that can be refused or undone: the stack size of a
+// context, the loading of modules and libraries. What a stack takes is known beforehand; a module is measured, and
+// unloaded if it does not fit.
+#pragma once
+
+#include "shim/driver/call.h"
+#include "shim/driver/step.h"
+
+namespace gpucap::driver::undoable {
+
+class LimitStep {
+ public:
+  Go begin(Api api, CUlimit limit, size_t value);
+  // Returns what the program gets; sets the old value again if the new one turned out not to fit.
+  CUresult end(CUresult result);
+  CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, promised_); }
+
+ private:
+  Process* process_ = nullptr;
+  Device* device_ = nullptr;
+  Api api_ = Api::kNone;
+  CUlimit limit_ = CU_LIMIT_STACK_SIZE;
+  size_t before_ = 0;
+  uint64_t promised_ = 0;
+};
+
+class LoadStep {
+ public:
+  void begin(Api api);
+  // False if what was loaded must go.
+  [[nodiscard]] bool end(CUresult result);
+  CUresult refuse();
+
+ private:
+  Process* process_ = nullptr;
+  Device* device_ = nullptr;
+  Api api_ = Api::kNone;
+  int64_t driver_before_ = 0;
+  uint64_t taken_ = 0;
+};
+
+template <typename Function>
+CUresult set_limit(const Call<Function>& call, CUlimit limit, size_t value) {
+  LimitStep step;
+  const Go go = step.begin(call.api(), limit, value);
+  if (go == Go::kPass) return call();
+  if (go == Go::kRefuse) return step.refuse();
+  return step.end(call());
+}
+
+template <typename Function, typename Handle, typename Unload>
+CUresult load_with(const Call<Function>& call, Handle* out, Unload unload) {
+  if (out == nullptr) return call();
+  LoadStep step;
+  step.begin(call.api());
+  const Handle before = *out;
+  const CUresult result = call();
+  if (step.end(result)) return result;
+  unload(*out);
+  *out = before;
+  return step.refuse();
+}
+
+template <typename Function>
+CUresult load_module(const Call<Function>& call, CUmodule* out) {
+  return load_with(call, out, [](CUmodule module) { real().cuModuleUnload(module); });
+}
+
+template <typename Function>
+CUresult load_library(const Call<Function>& call, CUlibrary* out) {
+  return load_with(call, out, [](CUlibrary library) { real().cuLibraryUnload(library); });
+}
+
+}  // namespace gpucap::driver::undoable

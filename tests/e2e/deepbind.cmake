@@ -1,0 +1,15 @@
+add_library(e2e_deepbind_plugin MODULE deepbind_plugin.cpp)
+target_link_libraries(e2e_deepbind_plugin PRIVATE fake_libcuda gpucap_cuda_headers gpucap_warnings)
+add_executable(e2e_deepbind_program deepbind_program.cpp)
+target_link_libraries(e2e_deepbind_program PRIVATE gpucap_warnings ${CMAKE_DL_LIBS})
+foreach(target e2e_deepbind_plugin e2e_deepbind_program)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/e2e
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/e2e BUILD_WITH_INSTALL_RPATH ON)
+endforeach()
+add_executable(e2e_deepbind_test deepbind_test.cpp)
+target_link_libraries(e2e_deepbind_test PRIVATE gpucap_wire_reader fake_truth_file gpucap_warnings GTest::gtest_main)
+target_compile_definitions(e2e_deepbind_test PRIVATE ${e2e_definitions}
+  DEEPBIND_PROGRAM="$<TARGET_FILE:e2e_deepbind_program>" DEEPBIND_PLUGIN="$<TARGET_FILE:e2e_deepbind_plugin>")
+add_dependencies(e2e_deepbind_test gpucap_shim e2e_deepbind_program e2e_deepbind_plugin fake_libnvidia_ml)
+gtest_discover_tests(e2e_deepbind_test TEST_PREFIX "e2e." PROPERTIES LABELS e2e TIMEOUT 120)

@@ -1,6 +1,6 @@
 // Calls by which the driver takes memory of its own, at once, and that can be refused or undone: the stack size of a
-// context, the loading of modules and libraries. What a stack takes is known beforehand; a module is measured, and
-// unloaded if it does not fit.
+// context, the loading of modules and libraries, the making of streams. What a stack takes is known beforehand; a module
+// or a stream is measured, and goes again if it does not fit.
 #pragma once
 
 #include "shim/driver/call.h"
@@ -69,6 +69,18 @@ CUresult load_module(const Call<Function>& call, CUmodule* out) {
 template <typename Function>
 CUresult load_library(const Call<Function>& call, CUlibrary* out) {
   return load_with(call, out, [](CUlibrary library) { real().cuLibraryUnload(library); });
+}
+
+template <typename Function>
+CUresult create_stream(const Call<Function>& call, CUstream* out) {
+  return load_with(call, out, [](CUstream stream) { real().cuStreamDestroy_v2(stream); });
+}
+
+// A look-up by which a library is loaded into the current context. What was loaded goes with the library only, so the
+// program, told that there is no memory, has to unload that; but no second library gets past the cap.
+template <typename Function, typename Handle>
+CUresult first_use(const Call<Function>& call, Handle* out) {
+  return load_with(call, out, [](Handle) {});
 }
 
 }  // namespace gpucap::driver::undoable

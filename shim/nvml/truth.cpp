@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "shim/loader/real_dl.h"
@@ -59,7 +60,7 @@ int64_t own_bytes(const ProcessInfo* list, unsigned int count) {
   return unknown ? -1 : bytes;
 }
 
-int64_t read(const Device& device) {
+int64_t bytes_of_process(const Device& device) {
   if (device.truth_handle == nullptr || functions.compute_processes == nullptr) return -1;
   ProcessInfo few[kFewProcesses];
   unsigned int count = kFewProcesses;
@@ -74,12 +75,23 @@ int64_t read(const Device& device) {
   return result == kSuccess ? own_bytes(many, count) : -1;
 }
 
-int64_t read_whole_device(const Device& device) {
+int64_t bytes_of_device(const Device& device) {
   if (device.truth_handle == nullptr || functions.memory_info == nullptr) return -1;
   Memory memory{};
   if (functions.memory_info(device.truth_handle, &memory) != kSuccess) return -1;
   return static_cast<int64_t>(memory.used);
 }
+
+// NVML reads files, and the program did not ask it to.
+template <int64_t (*kAsk)(const Device&)>
+int64_t keeping_errno(const Device& device) {
+  const int saved = errno;
+  const int64_t bytes = kAsk(device);
+  errno = saved;
+  return bytes;
+}
+int64_t read(const Device& device) { return keeping_errno<bytes_of_process>(device); }
+int64_t read_whole_device(const Device& device) { return keeping_errno<bytes_of_device>(device); }
 
 // CUDA gives a MIG instance's UUID like a card's; NVML knows it by its own prefix.
 bool find_handle(const Device& device, DeviceHandle* handle) {

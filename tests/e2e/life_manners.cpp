@@ -62,7 +62,9 @@ void show(const char* when) {
 void show_environment(const char* when) {
   std::multiset<std::string> lines;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (strncmp(*entry, "GPUCAP_", 7) != 0 && strncmp(*entry, "LD_PRELOAD=", 11) != 0) lines.insert(*entry);
+    if (strncmp(*entry, "GPUCAP_", 7) != 0 && strncmp(*entry, "LD_PRELOAD=", 11) != 0 &&
+        strncmp(*entry, "FAKE_", 5) != 0)
+      lines.insert(*entry);
   }
   for (const std::string& line : lines) std::printf("%s: %s\n", when, line.c_str());
 }

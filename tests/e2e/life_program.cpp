@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -114,6 +115,16 @@ int small_files(size_t bytes) {
   limit.rlim_cur = before;
   setrlimit(RLIMIT_FSIZE, &limit);
   fill(bytes);
+  pause_here();
+  return 0;
+}
+
+int errno_at_start() {
+  cuInit(0);
+  pause_here("FIRST");
+  errno = EDOM;
+  const int result = static_cast<int>(cuDevicePrimaryCtxRetain(&context, 0));
+  std::printf("retain=%d\nerrno_kept=%d\n", result, errno == EDOM ? 1 : 0);
   pause_here();
   return 0;
 }
@@ -290,6 +301,7 @@ int main(int argc, char** argv) {
   if (scenario == "hold") return hold(std::strtoull(argument, nullptr, 10));
   if (scenario == "fill") return fill_and_wait(std::strtoull(argument, nullptr, 10));
   if (scenario == "small-files") return small_files(std::strtoull(argument, nullptr, 10));
+  if (scenario == "errno-at-start") return errno_at_start();
   if (scenario == "exec") return exec_another(argv + 2, true);
   if (scenario == "exec-bare") return exec_another(argv + 2, false);
   if (scenario == "passing-threads") return passing_threads();

@@ -63,19 +63,26 @@ TEST_F(Nvml, EveryWayAndEveryHandleShowsTheCap) {
   }
 }
 
+// With somebody else on the cards, whose memory counts where nothing is capped.
 TEST_F(Nvml, WithoutALimitEverythingIsAsWithoutTheLibrary) {
-  const std::vector<std::string> steps = show({"init", "cuda", "100"}, all_handles());
+  Child other({NVML_CLIENT, "dlsym", "init", "cuda", "3000", "wait"}, bare());
+  ASSERT_TRUE(other.wait_for("READY"));
+  const std::vector<std::string> steps = show({"init", "show", "index:1", "cuda", "100"}, all_handles());
   const std::string bare_output = output(bare(), steps);
   EXPECT_EQ(output(with(""), steps), bare_output);
   EXPECT_EQ(output(with("2G", {{"GPUCAP_DISABLE", "1"}}), steps), bare_output);
-  EXPECT_EQ(value_of(bare_output, "index:0"), shown(kCard, kCard - kContext - 100 * kMiB, kContext + 100 * kMiB));
+  const uint64_t used = 2 * kContext + 3100 * kMiB;
+  EXPECT_EQ(value_of(bare_output, "index:0"), shown(kCard, kCard - used, used));
 }
 
 TEST_F(Nvml, ADeviceWithoutALimitIsUntouchedBesideOneWithALimit) {
-  const std::vector<std::string> steps = show({"init", "cuda", "100"}, all_handles());
-  const std::string bare_output = output(bare(), steps), out = output(with("0=2G"), steps);
-  EXPECT_EQ(value_of(out, "index:1"), value_of(bare_output, "index:1"));
-  EXPECT_NE(value_of(out, "index:0"), value_of(bare_output, "index:0"));
+  Child other({NVML_CLIENT, "dlsym", "init", "cuda", "3000", "wait"}, bare());
+  ASSERT_TRUE(other.wait_for("READY"));
+  for (const auto& steps : {show({"init"}, all_handles()), show({"init", "cuda", "100"}, all_handles())}) {
+    const std::string bare_output = output(bare(), steps), out = output(with("0=2G"), steps);
+    EXPECT_EQ(value_of(out, "index:1"), value_of(bare_output, "index:1"));
+    EXPECT_NE(value_of(out, "index:0"), value_of(bare_output, "index:0"));
+  }
 }
 
 TEST_F(Nvml, UsedIsWhatThisProcessHoldsAndAgreesWithTheDriver) {

@@ -26,9 +26,13 @@ def require_same(place, outcome, command, mask=lambda text: text):
                                                                            a[-200:] if what != "exit status" else a))
 
 
+def mask_date(text):
+    return re.sub(rb"(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ [\d:]+ \d{4}", b"<time>", text)
+
+
 def mask_numbers(text):
     """The full screen holds the time, temperatures, power and memory; its widths follow them. Words and layout stay."""
-    text = re.sub(rb"(Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} +\d+ [\d:]+ \d{4}", b"<time>", text)
+    text = mask_date(text)
     text = re.sub(rb"\d+(\.\d+)?(MiB|%|W|C)\b|\d+(\.\d+)?%", b"<n>", text)
     return re.sub(rb"P\d\b", b"<state>", re.sub(rb" +", b" ", text))
 
@@ -43,6 +47,8 @@ def nvidia_smi(place, _truth, outcome):
         raise Skipped("no nvidia-smi here")
     require_same(place, outcome, [tool], mask_numbers)
     require_same(place, outcome, [tool, "-L"])
+    # Everything about memory is masked; all else of the long form is as without gpucap, byte for byte.
+    require_same(place, outcome, [tool, "-q", "-d", "MEMORY"], lambda text: mask_memory(mask_date(text)))
     require_same(place, outcome, [tool, "--query-gpu=index,name,uuid,memory.total,memory.used,memory.free", "--format=csv"],
                  mask_memory)
     require_same(place, outcome, [tool, "--no-such-option"])

@@ -1,48 +1,12 @@
 """The rest of point 3: a program with the runtime linked in, and one that speaks to the driver in every way it offers.
 Both are compiled on the spot, into the output folder, with what the machine has."""
-import os
-import pathlib
 import shutil
 import subprocess
-import sys
 
 from harness import AGREEMENT_BYTES, GIB, PROGRAMS, Skipped, run_capped
+from native import compile_program, find_driver, find_headers, find_nvcc
 
 CAP = 4 * GIB
-
-
-def compile_program(command, environment):
-    done = subprocess.run([str(part) for part in command], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=120, check=False, text=True)
-    if done.returncode != 0:
-        raise RuntimeError("%s failed: %s" % (command[0], done.stdout[-600:]))
-
-
-def find_nvcc():
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    if not os.access(nvcc, os.X_OK):
-        raise Skipped("no nvcc here")
-    return nvcc
-
-
-def find_headers(root):
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    for folder in (pathlib.Path(nvcc).resolve().parent.parent / "include", pathlib.Path("/usr/local/cuda/include"),
-                   root / ".deps/cuda13/include"):
-        if (folder / "cuda.h").is_file():
-            return folder
-    raise Skipped("no cuda.h here")
-
-
-def find_driver(environment):
-    """The libcuda.so.1 that programs get here, as a path to link against; loading it initialises nothing."""
-    code = ("import ctypes; ctypes.CDLL('libcuda.so.1'); "
-            "print(next(l.split(None, 5)[5].strip() for l in open('/proc/self/maps') if 'libcuda.so' in l))")
-    done = subprocess.run([sys.executable, "-c", code], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60, check=False, text=True)
-    if done.returncode != 0:
-        raise Skipped("no libcuda.so.1 here")
-    return done.stdout.strip()
 
 
 def static_runtime(place, truth, outcome):
@@ -58,7 +22,7 @@ def driver_api(place, truth, outcome):
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise Skipped("no C++ compiler here")
-    headers = find_headers(place.build.parent.parent)
+    headers = find_headers()
     program = place.out / "driver_api"
     compile_program([compiler, "-std=c++17", "-O1", "-I", headers, "-o", program, PROGRAMS / "driver_api.cpp",
                      PROGRAMS / "driver_ways.cpp", find_driver(place.plain), "-Wl,--allow-shlib-undefined", "-ldl"], place.plain)

@@ -19,6 +19,7 @@ PROGRAMS = HERE / "programs"
 MIB = 1 << 20
 GIB = 1 << 30
 AGREEMENT_BYTES = 2 * MIB
+FAKE_CARD_BYTES = 64 * GIB  # several checks run side by side, each under a cap of 4 GiB
 
 
 class Skipped(Exception):
@@ -35,11 +36,13 @@ class Truth:
     def __init__(self, environment):
         self.process = subprocess.Popen([sys.executable, str(HERE / "truth.py")], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, env=environment, text=True)
+        self.lock = threading.Lock()
 
     def ask(self, question):
-        self.process.stdin.write(question + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
+        with self.lock:  # checks may run side by side
+            self.process.stdin.write(question + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("the process that watches NVML ended")
         return json.loads(line)
@@ -60,6 +63,7 @@ class Place:
         if fake:
             self.plain["LD_LIBRARY_PATH"] = str(build / "fake_cuda")
             self.plain["FAKE_CUDA_STATE"] = str(out / "fake-cuda-state")
+            self.plain["FAKE_CUDA_MEMORY"] = str(FAKE_CARD_BYTES)
 
     def capped(self, limit):
         return dict(self.plain, LD_PRELOAD=str(self.build / "libgpucap.so"), GPUCAP_LIMIT=limit, GPUCAP_DIR=str(self.segments))
@@ -147,6 +151,7 @@ class Outcome:
     def __init__(self, name):
         self.name = name
         self.failures = []
+        self.open = None  # why this check is known to fail
         self.figures = {}
         self.rests = []
 
@@ -156,11 +161,13 @@ class Outcome:
         return ok
 
 
-def run_capped(place, truth, outcome, command, limit, cap_bytes, extra_env=None, timeout=90, expect_refusal=True, at_rest=None):
+def run_capped(place, truth, outcome, command, limit, cap_bytes, extra_env=None, timeout=90, expect_refusal=True, at_rest=None,
+               cap_holds=True, figures_agree=True):
     """Runs a program under the cap. Fails the outcome when its exit status is not 0, a check of its own failed, truth was
-    ever above the cap, or at rest gpucap-top and truth differ by more than AGREEMENT_BYTES. Returns the program."""
+    ever above the cap, or at rest gpucap-top and truth differ by more than AGREEMENT_BYTES. Returns the program.
+    Where cap_holds or figures_agree is not true, that is a figure and no failure."""
     environment = dict(place.capped(limit), **(extra_env or {}))
-    program = Program(command, environment, place.out / (outcome.name + ".stderr"), timeout)
+    program = Program(command, environment, place.out / file_name(outcome.name, ".stderr"), timeout)
     highest = 0
     try:
         while True:
@@ -172,7 +179,7 @@ def run_capped(place, truth, outcome, command, limit, cap_bytes, extra_env=None,
             top = max(seen["max"].values(), default=0)
             highest = max(highest, top)
             outcome.require(now > 0, "%s: NVML does not list the process" % label)
-            compare(outcome, label, place.shown(program.pid), now, top)
+            compare(outcome, label, place.shown(program.pid), now, top, figures_agree)
             if at_rest:
                 at_rest(label, now, top, program)
             program.go_on()
@@ -186,7 +193,7 @@ def run_capped(place, truth, outcome, command, limit, cap_bytes, extra_env=None,
     outcome.figures.update(cap_bytes=cap_bytes, highest_truth_bytes=highest, **program.facts)
     outcome.require(bool(outcome.rests), "the program never came to rest")
     outcome.require(status == 0, "exit status %s: %s" % (status, program.stderr()[-400:]))
-    outcome.require(highest <= cap_bytes, "truth reached %d B, %d above the cap" % (highest, highest - cap_bytes))
+    outcome.require(highest <= cap_bytes or not cap_holds, "truth reached %d B, %d above the cap" % (highest, highest - cap_bytes))
     for what, ok, detail in program.checks:
         outcome.require(ok, "%s (%s)" % (what, detail) if detail else what)
     lines = [line for line in program.stderr().splitlines() if line.startswith("gpucap: refused")]
@@ -196,14 +203,18 @@ def run_capped(place, truth, outcome, command, limit, cap_bytes, extra_env=None,
     return program
 
 
-def compare(outcome, label, shown, truth_now, truth_top):
+def file_name(text, ending):
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in text) + ending
+
+
+def compare(outcome, label, shown, truth_now, truth_top, must_agree=True):
     """Point 5: gpucap-top's figure against truth. Managed memory is in the one and not in the other, so it is left out."""
     rest = {"label": label, "truth_bytes": truth_now, "highest_truth_bytes": truth_top}
     if outcome.require(shown is not None, "%s: gpucap-top does not show the process" % label):
         rest["managed_bytes"] = sum(device["managed_bytes"] for device in shown.values())
         rest["shown_bytes"] = sum(device["used_bytes"] for device in shown.values()) - rest["managed_bytes"]
         rest["difference_bytes"] = rest["shown_bytes"] - truth_now
-        outcome.require(abs(rest["difference_bytes"]) <= AGREEMENT_BYTES,
+        outcome.require(abs(rest["difference_bytes"]) <= AGREEMENT_BYTES or not must_agree,
                         "%s: gpucap-top shows %d B, truth is %d B (%+d)" %
                         (label, rest["shown_bytes"], truth_now, rest["difference_bytes"]))
     outcome.rests.append(rest)

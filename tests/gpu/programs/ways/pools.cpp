@@ -1,0 +1,151 @@
+// Stream-ordered memory: from the device's default pool, from a pool made its current one, from pools of one's own, in
+// both spellings; and memory that was freed into a pool which keeps it.
+#include <cstring>
+
+#include "way.h"
+
+namespace ways {
+namespace {
+
+CUmemoryPool make_pool(int device, cuuint64_t threshold) {
+  CUmemPoolProps props;
+  std::memset(&props, 0, sizeof(props));
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  props.location.id = device;
+  CUmemoryPool pool = nullptr;
+  if (cuMemPoolCreate(&pool, &props) == CUDA_SUCCESS) {
+    cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+  }
+  return pool;
+}
+
+constexpr cuuint64_t kKeepAll = ~cuuint64_t{0};
+
+// Of this process: each process tries one way.
+CUmemoryPool the_pool = nullptr;
+CUstream the_stream = nullptr;
+
+CUresult use_default_pool(cuuint64_t threshold) {
+  const CUresult result = cuDeviceGetDefaultMemPool(&the_pool, 0);
+  return result != CUDA_SUCCESS ? result
+                                : cuMemPoolSetAttribute(the_pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
+}
+
+CUresult use_own_pool(int device) {
+  the_pool = make_pool(device, kKeepAll);
+  return the_pool == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult synchronize_and_trim() {
+  const CUresult result = synchronize();
+  return result != CUDA_SUCCESS ? result : cuMemPoolTrimTo(the_pool, 0);
+}
+
+CUresult free_async(Value value) { return cuMemFreeAsync(value, the_stream); }
+
+Way async_way(const std::string& name, const char* spelling, cuuint64_t threshold) {
+  Way way;
+  way.name = name;
+  way.begin = [threshold] { return use_default_pool(threshold); };
+  way.take = [spelling](Value* out) { return call_by_name(spelling, out, kBlock, the_stream); };
+  way.give_back = free_async;
+  way.end = synchronize_and_trim;
+  return way;
+}
+
+Way on_created_stream(Way way) {
+  way.begin = [begin = way.begin] {
+    const CUresult result = cuStreamCreate(&the_stream, CU_STREAM_NON_BLOCKING);
+    return result != CUDA_SUCCESS ? result : begin();
+  };
+  return way;
+}
+
+Way from_device_set_pool() {
+  Way way = async_way("cuMemAllocAsync, pool set by cuDeviceSetMemPool", "cuMemAllocAsync", 0);
+  way.begin = [] {
+    const CUresult result = use_own_pool(0);
+    return result != CUDA_SUCCESS ? result : cuDeviceSetMemPool(0, the_pool);
+  };
+  return way;
+}
+
+Way from_pool(const std::string& name, const char* spelling, int device) {
+  Way way;
+  way.name = name;
+  way.begin = [device] { return use_own_pool(device); };
+  way.take = [spelling](Value* out) { return call_by_name(spelling, out, kBlock, the_pool, the_stream); };
+  way.give_back = free_async;
+  way.end = synchronize_and_trim;
+  return way;
+}
+
+// Three quarters of the cap lie unused in a pool that keeps all; then as much is asked for elsewhere.
+Way linear_after_parking() {
+  Way way;
+  way.name = "cuMemAlloc_v2 while a pool keeps freed memory";
+  way.least_bytes = most_of_the_cap();  // what is kept without use is given back, and nothing refused for its sake
+  way.once_before = false;
+  way.begin = [] { return use_own_pool(0); };
+  way.take = [](Value* out) {
+    static bool parked = false;
+    if (!parked) {
+      parked = true;
+      CUdeviceptr all = 0;
+      CUresult result = cuMemAllocFromPoolAsync(&all, most_of_the_cap(), the_pool, nullptr);
+      if (result == CUDA_SUCCESS) result = cuMemFreeAsync(all, nullptr);
+      if (result == CUDA_SUCCESS) result = synchronize();
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return cuMemAlloc_v2(out, kBlock);
+  };
+  way.give_back = free_linear;
+  way.end = synchronize_and_trim;
+  return way;
+}
+
+// A pool a take, each left with a GiB that nobody uses.
+Way parked_in_many_pools() {
+  Way way;
+  way.name = "memory parked in many pools";
+  way.step_bytes = kGib;
+  way.refusal = Refusal::kMay;
+  way.take = [](Value* out) {
+    CUmemoryPool pool = make_pool(0, kKeepAll);
+    if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    CUdeviceptr memory = 0;
+    CUresult result = cuMemAllocFromPoolAsync(&memory, kGib, pool, nullptr);
+    if (result == CUDA_SUCCESS) result = cuMemFreeAsync(memory, nullptr);
+    if (result == CUDA_SUCCESS) result = synchronize();
+    if (result == CUDA_SUCCESS) {
+      *out = reinterpret_cast<Value>(pool);
+    } else {
+      cuMemPoolDestroy(pool);
+    }
+    return result;
+  };
+  way.give_back = [](Value value) { return cuMemPoolDestroy(reinterpret_cast<CUmemoryPool>(value)); };
+  way.end = synchronize;
+  return way;
+}
+
+}  // namespace
+
+void add_pool_ways(Ways& ways) {
+  ways.push_back(async_way("cuMemAllocAsync, threshold 0", "cuMemAllocAsync", 0));
+  ways.push_back(async_way("cuMemAllocAsync, threshold max", "cuMemAllocAsync", kKeepAll));
+  ways.push_back(on_created_stream(async_way("cuMemAllocAsync, created stream", "cuMemAllocAsync", kKeepAll)));
+  ways.push_back(async_way("cuMemAllocAsync_ptsz", "cuMemAllocAsync_ptsz", 0));
+  ways.push_back(async_way("cuMemAllocAsync, eight threads", "cuMemAllocAsync", kKeepAll));
+  ways.back().threads = 8;
+  ways.push_back(from_device_set_pool());
+  ways.push_back(from_pool("cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync", 0));
+  ways.push_back(from_pool("cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync_ptsz", 0));
+  ways.push_back(from_pool("cuMemAllocFromPoolAsync, a second card's pool", "cuMemAllocFromPoolAsync", 1));
+  ways.back().optional = true;  // there may be one card only
+  ways.push_back(linear_after_parking());
+  ways.push_back(parked_in_many_pools());
+}
+
+}  // namespace ways

@@ -35,8 +35,9 @@ Go LimitStep::begin(Api api, CUlimit limit, size_t value) {
   limit_ = limit;
   mark_stale(*device_);  // also when it shrinks
   if (value <= before_) return Go::kPass;
-  // Heap and fifo are taken by the first kernel that needs them, when nobody can refuse any more: so it is done here, for
-  // the whole size, since nothing of an earlier and smaller one has been taken (afterwards the driver allows no change).
+  // Heap and fifo are taken by the first kernel that needs them, when nobody can refuse any more: so it is done here,
+  // for the whole size, since nothing of an earlier and smaller one has been taken (afterwards the driver allows no
+  // change).
   const uint64_t more = limit == CU_LIMIT_STACK_SIZE ? stack_bytes(*device_, value - before_) : value;
   promised_ = core::round_up(more, 2 * core::kMiB);
   if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;

@@ -1,6 +1,6 @@
 // Calls by which the driver takes memory of its own, at once, and that can be refused or undone: the stack size of a
-// context, the loading of modules and libraries, the making of streams. What a stack takes is known beforehand; a module
-// or a stream is measured, and goes again if it does not fit.
+// context, the loading of modules and libraries, the making of streams. What a stack takes is known beforehand; a
+// module or a stream is measured, and goes again if it does not fit.
 #pragma once
 
 #include "shim/driver/call.h"

@@ -174,6 +174,7 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
   for (uint32_t ordinal = 0; ordinal < spec.device_count; ++ordinal) {
     devices[ordinal].ordinal = ordinal;
     devices[ordinal].limit_bytes = GPUCAP_WIRE_NO_LIMIT;
+    if (spec.describe != nullptr) spec.describe(spec.describe_argument, &devices[ordinal]);
   }
   auto* names = part<gpucap_api_name>(base, plan.regions[1].offset);
   for (uint32_t api = 0; api < spec.api_count; ++api) {

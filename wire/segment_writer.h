@@ -21,6 +21,9 @@ struct SegmentSpec {
   uint32_t ring_capacity = 0;  // events, a power of two
   const char* run_id = "";     // GPUCAP_RUN_ID or ""
   const char* version = "";
+  // Says what is known of a device, by its `ordinal`, before anybody can see the file. May be null.
+  void (*describe)(const void* argument, gpucap_device* device) = nullptr;
+  const void* describe_argument = nullptr;
 };
 
 enum class SegmentError {

@@ -26,7 +26,7 @@ bool has_figure(Process& process, Device& device) {
 
 }  // namespace
 
-Go CreateStep::begin(Api api, CUdevice device) {
+Go CreateStep::begin(Api api, CUdevice device, uint64_t most) {
   process_ = Process::get();
   if (process_ == nullptr) return Go::kPass;
   device_ = process_->device(device);
@@ -34,7 +34,8 @@ Go CreateStep::begin(Api api, CUdevice device) {
   api_ = api;
   if (process_->config().refuse_everything) return Go::kRefuse;
   process_->activate(*device_);
-  promised_ = device_->gauge->context_bytes;
+  expected_ = most != 0;
+  promised_ = expected_ ? most : device_->gauge->context_bytes;
   // With a cap of nothing there is no need to make a context to know that it does not fit.
   if (device_->ledger.limit() == 0) return Go::kRefuse;
   if (promised_ != 0 && reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
@@ -64,7 +65,7 @@ bool CreateStep::end(CUresult result) {
     set(device_->gauge->driver_bytes, device_->ledger.driver());
   }
   const int64_t taken = device_->ledger.driver() - driver_before_;
-  if (taken > 0) set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
+  if (taken > 0 && !expected_) set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
   settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
   if (device_->ledger.limited() && static_cast<uint64_t>(device_->ledger.used()) > device_->ledger.limit()) {
     promised_ = static_cast<uint64_t>(taken > 0 ? taken : 0);

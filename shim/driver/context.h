@@ -8,9 +8,13 @@
 
 namespace gpucap::driver::context {
 
+// A green context shares the primary one and takes little more; it took 6 MiB, and keeps them (measured).
+inline constexpr uint64_t kMostOfGreen = 8 * core::kMiB;
+
 class CreateStep {
  public:
-  Go begin(Api api, CUdevice device);
+  // `most`: what it takes at most where that is known; 0: what the last context on the device took.
+  Go begin(Api api, CUdevice device, uint64_t most);
   // False if the new context is over the cap and must go.
   [[nodiscard]] bool end(CUresult result);
   // What the program gets when nothing was created.
@@ -23,6 +27,7 @@ class CreateStep {
   int64_t driver_before_ = 0;
   int64_t card_before_ = -1;
   uint64_t promised_ = 0;
+  bool expected_ = false;
 };
 
 // After a context went: everything that was allocated in it is uncharged.
@@ -40,10 +45,10 @@ CUresult initialise(const Call<Function>& call) {
 }
 
 template <typename Function, typename Context, typename Undo>
-CUresult create_with(const Call<Function>& call, Context* out, CUdevice device, Undo undo) {
+CUresult create_with(const Call<Function>& call, Context* out, CUdevice device, uint64_t most, Undo undo) {
   if (out == nullptr) return call();
   CreateStep step;
-  const Go go = step.begin(call.api(), device);
+  const Go go = step.begin(call.api(), device, most);
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
   Context before = *out;
@@ -58,7 +63,7 @@ template <typename Function>
 CUresult retain_primary(const Call<Function>& call, CUcontext* out, CUdevice device) {
   if (primary_is_active(device)) return call();
   const CUresult result =
-      create_with(call, out, device, [&](CUcontext) { real().cuDevicePrimaryCtxRelease_v2(device); });
+      create_with(call, out, device, 0, [&](CUcontext) { real().cuDevicePrimaryCtxRelease_v2(device); });
   if (result == CUDA_SUCCESS && out != nullptr) primary_retained(*out, device);
   return result;
 }
@@ -72,12 +77,12 @@ CUresult release_primary(const Call<Function>& call, CUdevice device) {
 
 template <typename Function>
 CUresult create(const Call<Function>& call, CUcontext* out, CUdevice device) {
-  return create_with(call, out, device, [](CUcontext made) { real().cuCtxDestroy_v2(made); });
+  return create_with(call, out, device, 0, [](CUcontext made) { real().cuCtxDestroy_v2(made); });
 }
 
 template <typename Function>
 CUresult create_green(const Call<Function>& call, CUgreenCtx* out, CUdevice device) {
-  return create_with(call, out, device, [](CUgreenCtx made) { real().cuGreenCtxDestroy(made); });
+  return create_with(call, out, device, kMostOfGreen, [](CUgreenCtx made) { real().cuGreenCtxDestroy(made); });
 }
 
 template <typename Function>

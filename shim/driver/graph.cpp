@@ -1,6 +1,7 @@
 #include "shim/driver/graph.h"
 
 #include "shim/core/pool_model.h"
+#include "shim/driver/capture.h"
 #include "shim/driver/reclaim.h"
 #include "shim/process/pages.h"
 
@@ -60,6 +61,7 @@ void add_nodes_of(CUgraph graph, int depth, Need* need) {
 
 bool refresh(Process&, Device& device) {
   if (no_memory_nodes()) return false;
+  const UnnoticedByCaptures unnoticed;
   GraphPool& pool = graph_pools[device.ordinal];
   const std::lock_guard guard(pool.lock);
   cuuint64_t reserved = 0;
@@ -106,6 +108,7 @@ void trimmed(CUdevice ordinal) {
 
 void reclaim_graphs(Device& device) {
   if (no_memory_nodes()) return;
+  const UnnoticedByCaptures unnoticed;
   begin_flight(device);
   real().cuDeviceGraphMemTrim(static_cast<CUdevice>(device.ordinal));
   trimmed(static_cast<CUdevice>(device.ordinal));

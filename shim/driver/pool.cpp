@@ -1,17 +1,21 @@
 #include "shim/driver/pool.h"
 
+#include "shim/driver/capture.h"
 #include "shim/driver/graph.h"
 #include "shim/driver/pool_registry.h"
 #include "shim/driver/reclaim.h"
 
-namespace gpucap::driver::pool {
+namespace gpucap::driver {
+
+std::atomic<bool> capture_seen{false};
+
+namespace pool {
 namespace {
 
-// Set once any stream was captured; from then on each request asks whether its stream is capturing (some 20 ns).
-std::atomic<bool> capture_seen{false};
 // Some pool has a free that nobody has looked after yet.
 std::atomic<bool> any_shrinkable{false};
 
+// Once any stream was captured, each request asks whether its own is capturing (some 20 ns).
 bool is_capturing(CUstream stream, Default stream_zero) {
   if (!capture_seen.load(std::memory_order_relaxed)) return false;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -24,6 +28,7 @@ bool is_capturing(CUstream stream, Default stream_zero) {
 
 // The pool's lock is held. True if its charge changed.
 bool refresh_locked(Process& process, Pool& pool) {
+  const UnnoticedByCaptures unnoticed;
   cuuint64_t reserved = 0;
   if (real().cuMemPoolGetAttribute(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS)
     return false;
@@ -74,6 +79,7 @@ void learn_ends(Process& process) {
 // Let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
 // not got there yet are waited for, as the driver does before it says that memory is out.
 void reclaim_pools(Process& process, Device& device) {
+  const UnnoticedByCaptures unnoticed;
   bool any = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
@@ -287,4 +293,5 @@ void current_changed(CUdevice device) { forget_current(device); }
 
 void capture_begun() { capture_seen.store(true, std::memory_order_relaxed); }
 
-}  // namespace gpucap::driver::pool
+}  // namespace pool
+}  // namespace gpucap::driver

@@ -1,6 +1,7 @@
 #include "shim/driver/pool_registry.h"
 
 #include "shim/core/spin_lock.h"
+#include "shim/driver/capture.h"
 
 namespace gpucap::driver::pool {
 namespace {
@@ -66,6 +67,7 @@ Pool* current_of(Process& process, Device& device) {
   std::atomic<Pool*>& slot = current_pools[device.ordinal];
   Pool* pool = slot.load(std::memory_order_acquire);
   if (pool != nullptr) return pool;
+  const UnnoticedByCaptures unnoticed;
   CUmemoryPool handle = nullptr;
   if (real().cuDeviceGetMemPool(&handle, static_cast<CUdevice>(device.ordinal)) != CUDA_SUCCESS) return nullptr;
   static std::mutex adding;  // two threads must not add the same default pool twice

@@ -55,21 +55,27 @@ CUresult LimitStep::end(CUresult result) {
   return refuse();
 }
 
-void LoadStep::begin(Api api) {
+Go LoadStep::begin(Api api, uint64_t most) {
   process_ = Process::get();
-  if (process_ == nullptr) return;
+  if (process_ == nullptr) return Go::kPass;
   device_ = current(*process_).device;
-  if (device_ == nullptr || !device_->active.load(std::memory_order_acquire)) return;
+  if (device_ == nullptr || !device_->active.load(std::memory_order_acquire)) return Go::kPass;
   api_ = api;
   look_if_stale(*process_, *device_);
+  if (most != 0 && reserve(*process_, *device_, most, reclaim) == Verdict::kRefused) {
+    taken_ = most;
+    return Go::kRefuse;
+  }
+  promised_ = most;
   driver_before_ = device_->ledger.driver();
   begin_flight(*device_);
+  return Go::kCharge;
 }
 
 bool LoadStep::end(CUresult result) {
-  if (api_ == Api::kNone) return true;
   end_flight(*device_);
   look(*process_, *device_, device_->ledger.limited());
+  if (promised_ != 0) settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
   if (result != CUDA_SUCCESS || !is_over(*device_)) return true;
   const int64_t taken = device_->ledger.driver() - driver_before_;
   if (taken <= 0) return true;  // over for another reason: loading took nothing, so unloading would give nothing

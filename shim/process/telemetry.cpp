@@ -40,6 +40,14 @@ void give_private_gauges(Device* devices, int device_count, uint32_t api_count) 
   }
 }
 
+void describe(const void* devices, gpucap_device* gauge) {
+  const Device& device = static_cast<const Device*>(devices)[gauge->ordinal];
+  memcpy(gauge->uuid, device.uuid, sizeof(gauge->uuid));
+  memcpy(gauge->name, device.name, sizeof(gauge->name));
+  gauge->physical_bytes = device.physical_bytes;
+  gauge->limit_bytes = device.ledger.limit();
+}
+
 }  // namespace
 
 void Telemetry::set_up(const Config& config, Device* devices, int device_count, const char* const* api_names,
@@ -53,6 +61,8 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
   spec.ring_capacity = kRingCapacity;
   spec.run_id = config.run_id;
   spec.version = version;
+  spec.describe = describe;
+  spec.describe_argument = devices;
   int error_number = 0;
   const wire::SegmentError error = segment_.create(spec, &error_number);
   if (error != wire::SegmentError::kNone) {
@@ -60,20 +70,16 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
              "cannot publish figures in %s: %s (%s); the cap holds, but gpucap-top will not see pid %ld",
              config.directory, wire::to_text(error), strerror(error_number), static_cast<long>(getpid()));
     give_private_gauges(devices, device_count, api_count);
+    for (int i = 0; i < device_count; ++i) {
+      devices[i].gauge->ordinal = devices[i].ordinal;
+      describe(devices, devices[i].gauge);
+    }
   } else {
     ring_ = segment_.ring();
     for (int i = 0; i < device_count; ++i) {
       devices[i].gauge = segment_.device(static_cast<uint32_t>(i));
       devices[i].counters = segment_.counters(static_cast<uint32_t>(i));
     }
-  }
-  for (int i = 0; i < device_count; ++i) {
-    gpucap_device& gauge = *devices[i].gauge;
-    gauge.ordinal = devices[i].ordinal;
-    memcpy(gauge.uuid, devices[i].uuid, sizeof(gauge.uuid));
-    memcpy(gauge.name, devices[i].name, sizeof(gauge.name));
-    set(gauge.physical_bytes, devices[i].physical_bytes);
-    set(gauge.limit_bytes, devices[i].ledger.limit());
   }
 }
 

@@ -44,6 +44,14 @@ TEST_F(World, ForkedChildGetsTheDriversAnswersAndLeavesTheParentsBooksAlone) {
   expect_true_figures(child.pid);
 }
 
+TEST_F(World, CaptureDoesNotNoticeWhatGpucapAsks) {
+  Child child(client({"linked", "capture"}), capped("4G"));
+  ASSERT_TRUE(child.wait_for("READY")) << child.out << child.err;
+  for (const char* step : {"begin", "node", "node_free", "end"}) EXPECT_EQ(value_of(child.out, step), "0") << step;
+  EXPECT_EQ(value_of(child.out, "result"), "2") << "and the cap holds meanwhile";
+  EXPECT_LE(truth(child.pid).peak, 4 * kGiB);
+}
+
 TEST_F(World, EndedProcessSaysSo) {
   Child child(client({"linked", "until-refused", "alloc", "104857600", "3"}), capped("4G"));
   ASSERT_TRUE(child.wait_for("READY"));

@@ -222,6 +222,28 @@ int forked() {
   return 0;
 }
 
+// Whatever gpucap asks the driver while a stream is captured must not end the capture.
+int capture() {
+  if (start() != 0) return 0;
+  CUstream captured = nullptr, other = nullptr;
+  f.cuStreamCreate(&captured, CU_STREAM_NON_BLOCKING);
+  f.cuStreamCreate(&other, CU_STREAM_NON_BLOCKING);
+  CUdeviceptr p = 0, q = 0;
+  std::printf("begin=%d\n", static_cast<int>(f.cuStreamBeginCapture_v2(captured, CU_STREAM_CAPTURE_MODE_GLOBAL)));
+  std::printf("node=%d\n", static_cast<int>(f.cuMemAllocAsync(&p, 10 << 20, captured)));
+  // On another stream: a pool that grows, up to the cap and a refusal, with all that is looked at before one.
+  CUresult result = CUDA_SUCCESS;
+  int taken = 0;
+  for (; taken < 100 && result == CUDA_SUCCESS; ++taken) result = f.cuMemAllocAsync(&q, 100 << 20, other);
+  std::printf("taken=%d\nresult=%d\n", taken, static_cast<int>(result));
+  print_info("during");
+  std::printf("node_free=%d\n", static_cast<int>(f.cuMemFreeAsync(p, captured)));
+  CUgraph graph = nullptr;
+  std::printf("end=%d\n", static_cast<int>(f.cuStreamEndCapture(captured, &graph)));
+  pause_here();
+  return 0;
+}
+
 int devices() {
   int count = 0;
   f.cuInit(0);
@@ -261,6 +283,7 @@ int main(int argc, char** argv) {
   if (scenario == "lifetimes") return lifetimes();
   if (scenario == "forked") return forked();
   if (scenario == "devices") return devices();
+  if (scenario == "capture") return capture();
   if (scenario == "init-only") {
     std::printf("init=%d\n", static_cast<int>(f.cuInit(0)));
     pause_here();

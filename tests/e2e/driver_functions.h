@@ -33,6 +33,9 @@
   X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)         \
   X(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 2)    \
   X(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                           \
+  X(cuStreamCreate, "cuStreamCreate", 2000, 0)                            \
+  X(cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, 0)            \
+  X(cuStreamEndCapture, "cuStreamEndCapture", 10000, 0)                   \
   X(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                         \
   X(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                       \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", 11020, 0)             \

@@ -3,6 +3,23 @@
 #include "tests/fake_cuda/stream.h"
 
 namespace fake {
+
+namespace {
+thread_local CUstreamCaptureMode thread_capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+}
+
+// All captures count as global ones.
+bool spoils_captures(Driver& driver) {
+  if (thread_capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
+  bool any = false;
+  for (Stream* stream : driver.streams) {
+    if (stream->capture == nullptr) continue;
+    stream->capture_spoilt = true;
+    any = true;
+  }
+  return any;
+}
+
 namespace {
 
 CUresult begin(Driver& driver, CUstream handle, bool per_thread, CUgraph into) {
@@ -11,6 +28,7 @@ CUresult begin(Driver& driver, CUstream handle, bool per_thread, CUgraph into) {
   if (stream->is_default && stream == stream->context->legacy_stream) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   stream->owns_capture = into == nullptr;
+  stream->capture_spoilt = false;
   stream->capture = into == nullptr ? new_graph() : reinterpret_cast<Graph*>(into);
   return CUDA_SUCCESS;
 }
@@ -21,9 +39,11 @@ CUresult end(Driver& driver, CUstream handle, bool per_thread, CUgraph* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   *out = reinterpret_cast<CUgraph>(stream->capture);
+  const bool spoilt = stream->capture_spoilt;
   stream->capture = nullptr;
   stream->owns_capture = false;
-  return CUDA_SUCCESS;
+  if (spoilt) *out = nullptr;
+  return spoilt ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 
 CUresult query(Driver& driver, CUstream handle, bool per_thread, CUstreamCaptureStatus* status, cuuint64_t* id,
@@ -85,9 +105,8 @@ FAKE_CAPTURE(cuStreamGetCaptureInfo_v3,
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   return enter("cuThreadExchangeStreamCaptureMode", Need::kInitialised, [&](Driver&) {
-    static thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    std::swap(current, *mode);
+    std::swap(thread_capture_mode, *mode);
     return CUDA_SUCCESS;
   });
 }

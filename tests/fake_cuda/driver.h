@@ -86,6 +86,10 @@ std::vector<int> visible_devices();
 
 enum class Need { kNothing, kInitialised, kContext };
 
+// True, and every capture that is going on is spoilt, if the calling thread may not make unsafe calls now. Of all
+// unsafe calls these are imitated: cuMemAlloc, cuCtxSynchronize, cuMemPoolGetAttribute, cuMemPoolTrimTo.
+bool spoils_captures(Driver& driver);
+
 // True if `need` is met; otherwise *result says why not. Called under the lock.
 bool is_met(Need need, CUresult* result);
 // False in a process that never called cuInit, and in the forked child of one that did.

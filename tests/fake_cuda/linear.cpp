@@ -162,6 +162,7 @@ using namespace fake;
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) {
   return enter("cuMemAlloc_v2", Need::kContext, [&](Driver& d) {
+    if (spoils_captures(d)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (dptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
     uint64_t address = 0;
     const CUresult result = allocate_linear(d, bytesize, false, &address);

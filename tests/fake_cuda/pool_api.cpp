@@ -122,6 +122,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool) {
 }
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep) {
   return enter("cuMemPoolTrimTo", Need::kInitialised, [&](Driver& d) {
+    if (spoils_captures(d)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!known(d, as_pool(pool))) return CUDA_ERROR_INVALID_VALUE;
     if (keep < kAbsurdBytes) trim_pool(d, as_pool(pool), keep);
     return CUDA_SUCCESS;

@@ -62,8 +62,10 @@ CUresult set_attribute(Driver& driver, Pool* pool, CUmemPool_attribute attribute
 using namespace fake;
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
-  return enter("cuMemPoolGetAttribute", Need::kInitialised,
-               [&](Driver& d) { return get_attribute(d, as_pool(pool), attribute, value); });
+  return enter("cuMemPoolGetAttribute", Need::kInitialised, [&](Driver& d) {
+    if (spoils_captures(d)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    return get_attribute(d, as_pool(pool), attribute, value);
+  });
 }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   return enter("cuMemPoolSetAttribute", Need::kInitialised,

@@ -109,6 +109,7 @@ CUresult cuStreamDestroy(CUstream stream) {
 }
 CUresult cuCtxSynchronize() {
   return enter("cuCtxSynchronize", Need::kContext, [&](Driver& d) {
+    if (spoils_captures(d)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     synchronise(d, current_context()->device);
     return CUDA_SUCCESS;
   });

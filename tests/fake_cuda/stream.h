@@ -15,7 +15,8 @@ struct Stream {
   uint64_t id = 0;
   bool is_default = false;
   Graph* capture = nullptr;
-  bool owns_capture = false;  // false when capturing into a graph of the program's
+  bool capture_spoilt = false;  // by a call that is not allowed meanwhile
+  bool owns_capture = false;    // false when capturing into a graph of the program's
 };
 
 Stream* make_default_stream(Driver& driver, Context* context);

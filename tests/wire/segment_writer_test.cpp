@@ -47,6 +47,24 @@ TEST(SegmentWriter, FileHoldsWhatWasSpecified) {
   EXPECT_EQ(snapshot.devices[1].counters[2].refused, 8u);
 }
 
+// A reader that comes at the worst moment must not take a capped process for one without a cap.
+TEST(SegmentWriter, DevicesAreDescribedBeforeTheFileHasItsName) {
+  ScratchDirectory directory;
+  SegmentSpec spec = usual_spec(directory.path());
+  spec.describe = [](const void* argument, gpucap_device* device) {
+    const auto& where = *static_cast<const ScratchDirectory*>(argument);
+    EXPECT_EQ(where.file_count(), 1u);
+    EXPECT_EQ(where.only_file()[0], '.') << "it is there already";
+    device->limit_bytes = 4096 + device->ordinal;
+  };
+  spec.describe_argument = &directory;
+  SegmentWriter writer;
+  int error_number = 0;
+  ASSERT_EQ(writer.create(spec, &error_number), SegmentError::kNone);
+  EXPECT_EQ(writer.device(0)->limit_bytes, 4096u);
+  EXPECT_EQ(writer.device(1)->limit_bytes, 4097u);
+}
+
 TEST(SegmentWriter, DirectoryIsMadePrivateWhateverTheUmask) {
   ScratchDirectory scratch;
   for (const mode_t mask : {mode_t{0}, mode_t{0022}, mode_t{0777}}) {

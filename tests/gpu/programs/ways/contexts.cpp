@@ -107,8 +107,6 @@ void add_context_ways(Ways& ways) {
   ways.push_back(raised_limit("cuCtxSetLimit malloc heap, 1 GiB steps", CU_LIMIT_MALLOC_HEAP_SIZE, kGib, kGib));
   ways.push_back(
       raised_limit("cuCtxSetLimit printf fifo, 8 GiB at once", CU_LIMIT_PRINTF_FIFO_SIZE, 8 * kGib, 8 * kGib));
-  ways.push_back(
-      raised_limit("cuCtxSetLimit printf fifo, 512 MiB steps", CU_LIMIT_PRINTF_FIFO_SIZE, kGib / 2, kGib / 2));
 }
 
 }  // namespace ways

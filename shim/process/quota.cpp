@@ -99,9 +99,13 @@ bool look_once(Process& process, Device& device, bool* known) {
   const bool moved = process.bring_up_to_date(device);
   const bool exact = !moved && static_cast<uint32_t>(flights_before) == 0 && device.flights.load() == flights_before;
   device.inexact.store(!exact, std::memory_order_relaxed);
+  // NVML lists a process on a card only while it has a context there; memory made without one (cuMemCreate, pools) is
+  // on the card all the same, and then our own books are all there is.
+  const bool listed = truth != 0;
   if (exact) {
-    device.driver_exact.store(truth - after.charged, std::memory_order_relaxed);
-    take_note(process, device, truth, truth - after.charged);
+    const int64_t driver = listed ? truth - after.charged : 0;
+    device.driver_exact.store(driver, std::memory_order_relaxed);
+    take_note(process, device, truth, driver);
     raise_peak(device);
     return true;
   }

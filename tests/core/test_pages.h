@@ -2,7 +2,9 @@
 // to run into.
 #pragma once
 
-#include <cstdlib>
+#include <sys/mman.h>
+
+#include <cstdint>
 
 #include "shim/core/pages.h"
 
@@ -15,11 +17,11 @@ inline PageSource test_pages() {
   return {[](size_t bytes) -> void* {
             if (pages_out + bytes > pages_limit) return nullptr;
             pages_out += bytes;
-            return std::calloc(1, bytes);
+            return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           },
           [](void* pages, size_t bytes) {
             pages_out -= bytes;
-            std::free(pages);
+            munmap(pages, bytes);
           }};
 }
 

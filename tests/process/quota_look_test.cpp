@@ -28,6 +28,17 @@ TEST_F(QuotaLookTest, DriversShareIsWhatIsNotInOurBooks) {
   EXPECT_EQ(device_->ledger.driver(), static_cast<int64_t>(100 * kMiB)) << "and it falls when the driver gives back";
 }
 
+// NVML lists a process on a card only while it has a context there.
+TEST_F(QuotaLookTest, MemoryOnACardWithoutAContextIsNotForgotten) {
+  begin("8G");
+  ASSERT_TRUE(take(5 * kGiB));
+  FakeCard::truth_bytes = 0;
+  look(*process_, *device_, true);
+  EXPECT_EQ(device_->ledger.driver(), 0) << "not listed is not the same as holding nothing";
+  EXPECT_EQ(used(), 5 * kGiB);
+  EXPECT_FALSE(take(4 * kGiB));
+}
+
 TEST_F(QuotaLookTest, ManagedMemoryIsChargedButNotLookedForInTheTruth) {
   begin("8G");
   ASSERT_TRUE(take(2 * kGiB, GPUCAP_KIND_MANAGED));

@@ -35,5 +35,7 @@ graph.replay()
 torch.cuda.synchronize()
 report.check("a captured sum is right", float(data[0]) == 2.0, float(data[0]))
 report.ready("replayed a captured sum")
+graph.reset()  # a communicator waits for its captured work when it goes
+del graph
 dist.barrier()
 dist.destroy_process_group()

@@ -30,6 +30,7 @@ Way second_contexts() {
 Way green_contexts() {
   Way way;
   way.name = "cuGreenCtxCreate";
+  way.kept_by_driver = true;
   way.room_bytes = kBlock;
   way.most_takes = 48;
   way.refusal = Refusal::kMay;
@@ -62,6 +63,7 @@ Way green_contexts() {
 Way streams() {
   Way way;
   way.name = "cuStreamCreate";
+  way.kept_by_driver = true;
   way.room_bytes = kBlock;
   way.step_bytes = 1;  // not known; measured: half a MiB
   way.most_takes = 1000;

@@ -144,6 +144,11 @@ void add_pool_ways(Ways& ways) {
   ways.push_back(from_pool("cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync_ptsz", 0));
   ways.push_back(from_pool("cuMemAllocFromPoolAsync, a second card's pool", "cuMemAllocFromPoolAsync", 1));
   ways.back().optional = true;  // there may be one card only
+  ways.back().begin = [begin = ways.back().begin] {
+    CUcontext second = nullptr;  // NVML shows what a process holds only on cards where it has a context
+    const CUresult result = cuDevicePrimaryCtxRetain(&second, 1);
+    return result != CUDA_SUCCESS || !begin ? result : begin();
+  };
   ways.push_back(linear_after_parking());
   ways.push_back(parked_in_many_pools());
 }

@@ -133,6 +133,12 @@ void add_vmm_ways(Ways& ways) {
   ways.back().threads = 8;
   ways.push_back(kept("cuMemCreate on a second card", kBlock, 1));
   ways.back().optional = true;
+  ways.back().begin = [] {  // NVML shows what a process holds only on cards where it has a context
+    CUcontext second = nullptr;
+    return cuDevicePrimaryCtxRetain(&second, 1);
+  };
+  ways.push_back(kept("cuMemCreate on a second card without a context there", kBlock, 1));
+  ways.back().optional = true;
   ways.push_back(without_context());
   ways.push_back(mapped_then_released());
   ways.push_back(mapped_twice());

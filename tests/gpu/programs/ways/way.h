@@ -37,6 +37,7 @@ struct Way {
   std::function<CUresult()> begin;  // before anything is measured
   std::function<CUresult()> end;    // when everything was given back: what lets the driver let go of it
   bool once_before = true;          // take and give back one before measuring: first uses cost the driver something
+  bool kept_by_driver = false;      // what is given back stays with the driver, so it cannot be had again at the cap
   bool optional = false;            // a driver may not offer it: an error other than 2 of `begin` or the first take
   int threads = 1;
 };

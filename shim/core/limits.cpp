@@ -21,6 +21,14 @@ bool starts_with_no_case(std::string_view text, std::string_view prefix) {
 
 bool equal_no_case(std::string_view a, std::string_view b) { return a.size() == b.size() && starts_with_no_case(a, b); }
 
+// Whether the device's UUID begins as the rule says. CUDA writes the UUID of a MIG instance like a card's and NVML does
+// not, so the prefix before the digits does not decide; the digits alone are unique.
+bool same_uuid(std::string_view uuid_text, std::string_view beginning) {
+  constexpr size_t kPrefix = 4;  // "GPU-" or "MIG-"
+  return uuid_text.size() > kPrefix && beginning.size() > kPrefix &&
+         starts_with_no_case(uuid_text.substr(kPrefix), beginning.substr(kPrefix));
+}
+
 bool is_uuid_text(std::string_view text) {
   if (!starts_with_no_case(text, "GPU-") && !starts_with_no_case(text, "MIG-")) return false;
   if (text.size() < 8 || text.size() >= kMaxUuidText) return false;
@@ -106,7 +114,7 @@ uint64_t LimitRules::for_device(uint32_t ordinal, std::string_view uuid_text, ui
     const LimitRule& rule = rules_[i];
     const bool matches = rule.key == LimitRule::Key::kEveryDevice ||
                          (rule.key == LimitRule::Key::kOrdinal && rule.ordinal == ordinal) ||
-                         (rule.key == LimitRule::Key::kUuid && starts_with_no_case(uuid_text, rule.uuid));
+                         (rule.key == LimitRule::Key::kUuid && same_uuid(uuid_text, rule.uuid));
     if (matches && (best == nullptr || rule.key > best->key)) best = &rule;
   }
   return best == nullptr ? kNoLimit : best->value.resolve(physical_bytes);

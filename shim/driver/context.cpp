@@ -64,6 +64,7 @@ bool CreateStep::end(CUresult result) {
     if (by_card) device_->ledger.set_driver(driver_before_ + card_after - card_before_);
     set(device_->gauge->driver_bytes, device_->ledger.driver());
   }
+  if (device_->inexact.load(std::memory_order_relaxed)) mark_stale(*device_);  // never a quiet moment: look again soon
   const int64_t taken = device_->ledger.driver() - driver_before_;
   if (taken > 0 && !expected_) set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
   settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);

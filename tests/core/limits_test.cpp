@@ -55,6 +55,13 @@ TEST(LimitRules, UuidBeatsOrdinalBeatsStarWhateverTheOrder) {
   }
 }
 
+TEST(LimitRules, MigInstanceIsKnownByItsDigitsHoweverItsUuidIsWritten) {
+  const LimitRules rules = rules_of("MIG-a1b2c3d4-0000-1111-2222-333344445555=3G");
+  EXPECT_EQ(rules.for_device(0, kUuid, 80 * kGiB), 3 * kGiB) << "as CUDA writes it";
+  EXPECT_EQ(rules.for_device(0, "MIG-a1b2c3d4-0000-1111-2222-333344445555", 80 * kGiB), 3 * kGiB) << "as NVML does";
+  EXPECT_EQ(rules.for_device(0, "GPU-", 80 * kGiB), kNoLimit);
+}
+
 TEST(LimitRules, UuidMayBeCutShortAndInAnyCase) {
   EXPECT_EQ(rules_of("gpu-A1B2C3D4=3G").for_device(5, kUuid, 80 * kGiB), 3 * kGiB);
 }

@@ -85,18 +85,21 @@ CUresult CreateStep::refuse() {
   return refuse_by_cap(*process_, *device_, api_, promised_);
 }
 
-void gone(CUcontext context, CUdevice) {
+uint8_t begin_destroy(CUcontext context) { return Process::get() == nullptr ? 0 : set_context_apart(context); }
+
+void end_destroy(CUresult result, CUcontext context, uint8_t number) {
   Process* process = Process::get();
   if (process == nullptr) return;
-  uint8_t number = number_of_context(context, 0);
-  process->table().take_if(belongs_to, give_back_taken, &number);
-  forget_context(context);
+  if (result != CUDA_SUCCESS) return restore_context(context, number);
+  if (number != 0) process->table().take_if(belongs_to, give_back_taken, &number);
+  forget_number(number);
   for (int i = 0; i < process->device_count(); ++i) {
     Device& device = *process->device(i);
-    if (!device.active.load(std::memory_order_acquire)) continue;
-    look(*process, device, true);
+    if (device.active.load(std::memory_order_acquire)) look(*process, device, true);
   }
 }
+
+void gone(CUcontext context, CUdevice) { end_destroy(CUDA_SUCCESS, context, begin_destroy(context)); }
 
 bool primary_is_active(CUdevice device) {
   unsigned int flags = 0;

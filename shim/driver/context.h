@@ -32,6 +32,10 @@ class CreateStep {
 
 // After a context went: everything that was allocated in it is uncharged.
 void gone(CUcontext context, CUdevice device);
+// Around a call that ends a context: its number is set apart first, since another thread may be given the same handle
+// at once.
+uint8_t begin_destroy(CUcontext context);
+void end_destroy(CUresult result, CUcontext context, uint8_t number);
 void primary_released(CUresult result, CUdevice device);
 [[nodiscard]] bool primary_is_active(CUdevice device);
 void primary_retained(CUcontext context, CUdevice device);
@@ -87,8 +91,9 @@ CUresult create_green(const Call<Function>& call, CUgreenCtx* out, CUdevice devi
 
 template <typename Function>
 CUresult destroy(const Call<Function>& call, CUcontext context) {
+  const uint8_t number = begin_destroy(context);
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) gone(context, -1);
+  end_destroy(result, context, number);
   return result;
 }
 

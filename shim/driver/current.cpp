@@ -10,6 +10,8 @@ struct Known {
   CUdevice device;
 };
 constexpr int kMost = 256;  // number 0 is "none"
+// Stands where a context was that is about to go. No context lies at this address.
+const auto kApart = reinterpret_cast<CUcontext>(uintptr_t{1});
 Known known[kMost];
 core::SpinLock lock;
 // Changes whenever a context goes, so that what threads remember about addresses ends.
@@ -48,11 +50,26 @@ bool find_device(CUcontext context, CUdevice* device) {
 
 uint8_t number_of_context(CUcontext context, CUdevice device) { return find_or_add(context, device); }
 
-void forget_context(CUcontext context) {
+uint8_t set_context_apart(CUcontext context) {
   const core::SpinGuard guard(lock);
-  for (Known& entry : known)
-    if (entry.context == context) entry = {};
+  uint8_t number = 0;
+  for (int i = 1; i < kMost && context != nullptr; ++i) {
+    if (known[i].context != context) continue;
+    known[i].context = kApart;
+    number = static_cast<uint8_t>(i);
+  }
   generation.fetch_add(1, std::memory_order_release);
+  return number;
+}
+
+void restore_context(CUcontext context, uint8_t number) {
+  const core::SpinGuard guard(lock);
+  if (number != 0) known[number].context = context;
+}
+
+void forget_number(uint8_t number) {
+  const core::SpinGuard guard(lock);
+  if (number != 0) known[number] = {};
 }
 
 Current current(Process& process) {

@@ -20,7 +20,10 @@ Device* device_of_stream(Process& process, CUstream stream);
 
 // The number of a context, which is made up at first sight.
 uint8_t number_of_context(CUcontext context, CUdevice device);
-// The context is gone: its number is forgotten, so that a new context at the same address is another.
-void forget_context(CUcontext context);
+// The context is about to go: its number stays taken, but no longer belongs to that address, where a new context would
+// get another. 0 if it has none. Then either restore_context (the driver refused) or forget_number (it is gone).
+uint8_t set_context_apart(CUcontext context);
+void restore_context(CUcontext context, uint8_t number);
+void forget_number(uint8_t number);
 
 }  // namespace gpucap::driver

@@ -91,12 +91,13 @@ void instantiated(CUgraph graph, CUgraphExec exec) {
   note(*process, record);
 }
 
-void destroyed(CUgraphExec exec) {
+void begin_destroy(CUgraphExec exec, core::Record* record) {
   Process* process = Process::get();
-  core::Record record;
-  if (process != nullptr && !no_memory_nodes())
-    static_cast<void>(process->table().take(core::Space::kGraphExec, reinterpret_cast<uint64_t>(exec), &record));
+  if (process == nullptr || !process->table().take(core::Space::kGraphExec, reinterpret_cast<uint64_t>(exec), record))
+    *record = core::Record{};
 }
+
+void put_back(const core::Record& record) { note(*Process::get(), record); }
 
 void trimmed(CUdevice ordinal) {
   Process* process = Process::get();

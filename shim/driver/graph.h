@@ -16,7 +16,10 @@ inline bool no_memory_nodes() { return !memory_nodes_seen.load(std::memory_order
 
 // Notes what the executable will take when it is launched.
 void instantiated(CUgraph graph, CUgraphExec exec);
-void destroyed(CUgraphExec exec);
+// Out of the books before the driver is called, since another thread may be given the same handle at once; *record is
+// what to put back if the driver refuses (space kNone: nothing).
+void begin_destroy(CUgraphExec exec, core::Record* record);
+void put_back(const core::Record& record);
 void trimmed(CUdevice device);
 
 // Makes the driver give back what graphs keep without use.
@@ -71,8 +74,11 @@ CUresult launch(const Call<Function>& call, CUgraphExec exec) {
 
 template <typename Function>
 CUresult destroy(const Call<Function>& call, CUgraphExec exec) {
+  if (no_memory_nodes()) return call();
+  core::Record record;
+  begin_destroy(exec, &record);
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) destroyed(exec);
+  if (result != CUDA_SUCCESS && record.space != core::Space::kNone) put_back(record);
   return result;
 }
 

@@ -45,35 +45,6 @@ bool refresh(Process& process, Pool& pool) {
   return !pool.destroyed && refresh_locked(process, pool);
 }
 
-struct Ends {
-  uint64_t of[kMostPools];
-};
-
-// Where each pool's last live block ends. O(live), so only before a refusal and while that is a matter of a
-// millisecond.
-void learn_ends(Process& process) {
-  constexpr uint64_t kMostRecords = 100000;
-  static Ends ends;  // under device.slow of some device: two devices at once would mix, hence the lock
-  static std::mutex lock;
-  const std::lock_guard guard(lock);
-  if (process.table().size() > kMostRecords) return;
-  ends = Ends{};
-  process.table().take_if(
-      [](const core::Record& record, void* argument) {
-        if (record.space == core::Space::kPointer && record.kind == GPUCAP_KIND_POOL && record.link < kMostPools) {
-          uint64_t& end = static_cast<Ends*>(argument)->of[record.link];
-          const uint64_t this_end = record.key + core::round_up(record.bytes, core::PoolModel::kGranule);
-          if (this_end > end) end = this_end;
-        }
-        return false;
-      },
-      [](const core::Record&, void*) {}, &ends);
-  for (uint32_t i = 0; i < high_water(); ++i) {
-    const std::lock_guard pool_guard(by_index(i)->lock);
-    if (ends.of[i] != 0) by_index(i)->model.set_highest_end(ends.of[i]);
-  }
-}
-
 }  // namespace
 
 // Let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
@@ -93,7 +64,6 @@ void reclaim_pools(Process& process, Device& device) {
     refresh(process, pool);
     end_flight(device);
   }
-  learn_ends(process);
   if (!any || capture_seen.load(std::memory_order_relaxed)) return;
   begin_flight(device);
   const CUresult waited = real().cuCtxSynchronize();
@@ -128,6 +98,12 @@ Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, De
       }
     }
     if (pool_ != nullptr) device_ = process_->device(static_cast<int>(pool_->ordinal));
+    if (pool_ == nullptr) {
+      // Made where we did not see it: taken for a pool of the stream's device rather than let through.
+      device_ = device_of_stream(*process_, stream);
+      if (device_ != nullptr) process_->activate(*device_);
+      if (device_ != nullptr) pool_ = add(*process_, handle, device_->ordinal, GPUCAP_KIND_POOL, true);
+    }
   }
   if (pool_ == nullptr || device_ == nullptr) {
     for (int i = 0; i < process_->device_count(); ++i) mark_stale(*process_->device(i));
@@ -136,33 +112,14 @@ Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, De
   api_ = api;
   bytes_ = bytes;
   process_->activate(*device_);
-  look_if_stale(*process_, *device_);
-  {
-    const std::lock_guard guard(pool_->lock);
-    promised_ = pool_->model.expect(bytes);
-    if (!pool_->charged) promised_ = 0;
-    if (promised_ == 0) {
-      pool_->model.rely_on_room();
-      begin_flight(*device_);
-      return Go::kCharge;
-    }
-  }
-  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
-    const std::lock_guard guard(pool_->lock);
-    pool_->model.failed(bytes);
-    return Go::kRefuse;
-  }
+  promised_ = pool_->charged ? core::PoolModel::most_growth(bytes) : 0;
+  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }
 
 CUresult Step::end(CUresult result, uint64_t address) {
   if (result != CUDA_SUCCESS) {
-    {
-      const std::lock_guard guard(pool_->lock);
-      pool_->model.failed(bytes_);
-      if (promised_ == 0) pool_->model.rely_no_more();
-    }
     settle(*device_, pool_->kind, promised_, 0);
     end_flight(*device_);
     tell_failure(*process_, *device_, api_, pool_->kind, bytes_, result);
@@ -170,10 +127,10 @@ CUresult Step::end(CUresult result, uint64_t address) {
   }
   {
     const std::lock_guard guard(pool_->lock);
+    pool_->model.placed();
     // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too
     // little.
-    if (pool_->model.placed(address, bytes_)) refresh_locked(*process_, *pool_);
-    if (promised_ == 0) pool_->model.rely_no_more();
+    refresh_locked(*process_, *pool_);
   }
   settle(*device_, pool_->kind, promised_, 0);
   core::Record record;
@@ -217,7 +174,6 @@ void refresh_shrinkable(Process& process) {
     const std::lock_guard guard(pool.lock);
     if (pool.destroyed || !pool.model.take_shrinkable()) continue;
     refresh_locked(process, pool);
-    if (pool.model.shrinkable()) any_shrinkable.store(true, std::memory_order_relaxed);  // put off
   }
 }
 

@@ -127,32 +127,60 @@ void ReleaseStep::end(CUresult result) {
   tell_release(*process_, *device_, api_, GPUCAP_KIND_VMM, record_.key, record_.bytes);
 }
 
-void begin_unmap() {
-  Process* process = Process::get();
-  for (int i = 0; process != nullptr && i < process->device_count(); ++i) begin_flight(*process->device(i));
-}
-
-void end_unmap(Api api, CUresult result, CUdeviceptr address, uint64_t size) {
-  Process* process = Process::get();
-  if (process == nullptr) return;
-  // One call may end several mappings. The range belongs to the caller until it returns, so nobody maps there
-  // meanwhile.
-  for (uint64_t at = address; result == CUDA_SUCCESS && at < address + size;) {
-    core::Record mapping;
-    if (!process->table().take(core::Space::kVmmMapping, at, &mapping)) {
-      at += kUnit;
+// The next mapping of the range, out of the books; false when there is none left.
+bool UnmapStep::take_next(Ended* ended) {
+  while (at_ < end_) {
+    if (!process_->table().take(core::Space::kVmmMapping, at_, &ended->mapping)) {
+      at_ += kUnit;
       continue;
     }
-    const uint64_t length = uint64_t{mapping.link} * kUnit;
-    at += length == 0 ? kUnit : length;
-    core::Record record;
-    if (!add_counts(*process, mapping.bytes, {0, -1}, &record)) continue;
-    Device& device = *process->device(record.device);
-    charge(device, GPUCAP_KIND_VMM, -static_cast<int64_t>(record.bytes));
-    count_live(device, -1);
-    tell_release(*process, device, api, GPUCAP_KIND_VMM, record.key, record.bytes);
+    const uint64_t length = uint64_t{ended->mapping.link} * kUnit;
+    at_ += length == 0 ? kUnit : length;
+    if (!add_counts(*process_, ended->mapping.bytes, {0, -1}, &ended->memory)) ended->memory = core::Record{};
+    return true;
   }
-  for (int i = 0; i < process->device_count(); ++i) end_flight(*process->device(i));
+  return false;
+}
+
+void UnmapStep::begin(CUdeviceptr address, uint64_t size) {
+  process_ = Process::get();
+  if (process_ == nullptr) return;
+  for (int i = 0; i < process_->device_count(); ++i) begin_flight(*process_->device(i));
+  at_ = address;
+  end_ = size > UINT64_MAX - address ? address : address + size;
+  while (count_ < kMost && take_next(&ended_[count_])) ++count_;
+}
+
+void UnmapStep::give_back(Api api, const core::Record& memory) {
+  Device& device = *process_->device(memory.device);
+  charge(device, GPUCAP_KIND_VMM, -static_cast<int64_t>(memory.bytes));
+  count_live(device, -1);
+  tell_release(*process_, device, api, GPUCAP_KIND_VMM, memory.key, memory.bytes);
+}
+
+void UnmapStep::end(Api api, CUresult result) {
+  if (process_ == nullptr) return;
+  for (int i = 0; i < count_; ++i) {
+    const Ended& ended = ended_[i];
+    const bool was_last = ended.memory.space != core::Space::kNone;
+    if (result == CUDA_SUCCESS) {
+      if (was_last) give_back(api, ended.memory);
+      continue;
+    }
+    core::Record memory = ended.memory;
+    if (was_last) {
+      memory.link = 1;  // one mapping
+      note(*process_, memory);
+    } else {
+      add_counts(*process_, ended.mapping.bytes, {0, 1}, &memory);
+    }
+    note(*process_, ended.mapping);
+  }
+  // One call may end more mappings than could be remembered.
+  Ended rest;
+  while (result == CUDA_SUCCESS && take_next(&rest))
+    if (rest.memory.space != core::Space::kNone) give_back(api, rest.memory);
+  for (int i = 0; i < process_->device_count(); ++i) end_flight(*process_->device(i));
 }
 
 }  // namespace gpucap::driver::vmm

@@ -40,8 +40,27 @@ class ReleaseStep {
   core::Record record_;
 };
 
-void begin_unmap();
-void end_unmap(Api api, CUresult result, CUdeviceptr address, uint64_t size);
+// What an unmapping takes away goes out of the books before the driver is called: the moment that the memory is free,
+// another thread may be given the same handle. Put back if the driver refuses.
+class UnmapStep {
+ public:
+  void begin(CUdeviceptr address, uint64_t size);
+  void end(Api api, CUresult result);
+
+ private:
+  static constexpr int kMost = 64;  // mappings that can be put back; what one call ends beyond them goes out afterwards
+  struct Ended {
+    core::Record mapping;
+    core::Record memory;  // its record as it was left; space kNone if the memory lives on or is not ours
+  };
+  bool take_next(Ended* ended);
+  void give_back(Api api, const core::Record& memory);
+
+  Process* process_ = nullptr;
+  uint64_t at_ = 0, end_ = 0;
+  int count_ = 0;
+  Ended ended_[kMost];
+};
 
 template <typename Function>
 CUresult create(const Call<Function>& call, CUmemGenericAllocationHandle* handle, uint64_t size,
@@ -66,9 +85,10 @@ CUresult map(const Call<Function>& call, CUdeviceptr address, uint64_t size, CUm
 
 template <typename Function>
 CUresult unmap(const Call<Function>& call, CUdeviceptr address, uint64_t size) {
-  begin_unmap();
+  UnmapStep step;
+  step.begin(address, size);
   const CUresult result = call();
-  end_unmap(call.api(), result, address, size);
+  step.end(call.api(), result);
   return result;
 }
 

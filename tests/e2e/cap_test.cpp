@@ -69,7 +69,9 @@ INSTANTIATE_TEST_SUITE_P(Cap, EveryMode, testing::Values("linked", "dlsym", "def
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_F(World, EightThreadsAtTheLimitNeverPassItAndEndAtNothing) {
-  Child child(client({"linked", "threads", std::to_string(100 * kMiB)}), capped("2G"));
+  Child child(client({"linked", "threads", std::to_string(100 * kMiB), "alloc", "async", "create_release_while_mapped",
+                      "pool"}),
+              capped("2G"));
   ASSERT_TRUE(child.wait_for("READY")) << child.out << child.err;
   EXPECT_EQ(value_of(child.out, "odd"), "0");
   EXPECT_GT(number(child.out, "granted"), 100u);

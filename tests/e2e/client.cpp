@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <barrier>
 #include <cinttypes>
 #include <iostream>
 #include <thread>
@@ -75,17 +76,18 @@ int until_refused(const std::string& way_name, size_t bytes, size_t most) {
 }
 
 // Many threads at the limit at once, in several ways.
-int many_threads(size_t bytes) {
+int many_threads(size_t bytes, std::vector<std::string> names) {
   if (start() != 0) return 0;
   CUcontext context = nullptr;
   f.cuDevicePrimaryCtxRetain(&context, 0);
+  // All hold what they have until all have asked: together far more than the cap, however they are scheduled.
+  std::barrier together(8);
   std::atomic<int> odd_results{0}, granted{0}, refused{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       f.cuCtxSetCurrent(context);
-      const char* names[] = {"alloc", "async", "create_release_while_mapped", "pool"};
-      const Way& way = ways().at(names[t % 4]);
+      const Way& way = ways().at(names[static_cast<size_t>(t) % names.size()]);
       for (int round = 0; round < 60; ++round) {
         std::vector<Piece> mine;
         for (int i = 0; i < 6; ++i) {
@@ -100,6 +102,7 @@ int many_threads(size_t bytes) {
             odd_results.fetch_add(1);
           }
         }
+        together.arrive_and_wait();
         for (const Piece& piece : mine)
           if (way.give(f, piece, bytes) != CUDA_SUCCESS) odd_results.fetch_add(1);
       }
@@ -278,7 +281,7 @@ int main(int argc, char** argv) {
   f = reach(mode);
   if (scenario == "until-refused")
     return until_refused(argv[3], std::strtoull(argv[4], nullptr, 10), std::strtoull(argv[5], nullptr, 10));
-  if (scenario == "threads") return many_threads(std::strtoull(argv[3], nullptr, 10));
+  if (scenario == "threads") return many_threads(std::strtoull(argv[3], nullptr, 10), {argv + 4, argv + argc});
   if (scenario == "odd") return odd_calls();
   if (scenario == "lifetimes") return lifetimes();
   if (scenario == "forked") return forked();

@@ -17,12 +17,14 @@ struct Way {
 };
 
 inline CUmemoryPool own_pool(const DriverFunctions& f) {
-  static CUmemoryPool pool = nullptr;
-  if (pool != nullptr) return pool;
-  CUmemPoolProps props{};
-  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  f.cuMemPoolCreate(&pool, &props);
+  static CUmemoryPool pool = [&f] {  // once, whoever comes first
+    CUmemPoolProps props{};
+    props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemoryPool made = nullptr;
+    f.cuMemPoolCreate(&made, &props);
+    return made;
+  }();
   return pool;
 }
 

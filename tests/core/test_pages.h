@@ -4,13 +4,14 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "shim/core/pages.h"
 
 namespace gpucap::core {
 
-inline size_t pages_out = 0;
+inline std::atomic<size_t> pages_out{0};  // tables of several threads grow at once
 inline size_t pages_limit = SIZE_MAX;
 
 inline PageSource test_pages() {

@@ -99,7 +99,7 @@ void end_destroy(CUresult result, CUcontext context, uint8_t number) {
   }
 }
 
-void gone(CUcontext context, CUdevice) { end_destroy(CUDA_SUCCESS, context, begin_destroy(context)); }
+void gone(CUcontext context) { end_destroy(CUDA_SUCCESS, context, begin_destroy(context)); }
 
 bool primary_is_active(CUdevice device) {
   unsigned int flags = 0;
@@ -115,7 +115,7 @@ void primary_released(CUresult result, CUdevice device) {
   if (result != CUDA_SUCCESS || device < 0 || device >= kMaxDevices || primary_is_active(device)) return;
   CUcontext context = primary_contexts[device];
   primary_contexts[device] = nullptr;
-  if (context != nullptr) gone(context, device);
+  if (context != nullptr) gone(context);
 }
 
 }  // namespace gpucap::driver::context

@@ -31,7 +31,7 @@ class CreateStep {
 };
 
 // After a context went: everything that was allocated in it is uncharged.
-void gone(CUcontext context, CUdevice device);
+void gone(CUcontext context);
 // Around a call that ends a context: its number is set apart first, since another thread may be given the same handle
 // at once.
 uint8_t begin_destroy(CUcontext context);

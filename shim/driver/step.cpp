@@ -27,24 +27,27 @@ void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, u
       name_of(api), asked.text, device.ordinal, used.text, static_cast<long>(getpid()));
 }
 
-void tell_charge(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
+namespace {
+
+void tell(Process& process, Device& device, Api api, gpucap_operation operation, gpucap_kind kind, uint64_t address,
+          uint64_t bytes) {
   Event event;
   event.api = static_cast<uint16_t>(api);
-  event.operation = GPUCAP_OP_CHARGE;
+  event.operation = operation;
   event.kind = kind;
   event.address = address;
   event.bytes = bytes;
   process.telemetry().record(device, event);
 }
 
+}  // namespace
+
+void tell_charge(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
+  tell(process, device, api, GPUCAP_OP_CHARGE, kind, address, bytes);
+}
+
 void tell_release(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
-  Event event;
-  event.api = static_cast<uint16_t>(api);
-  event.operation = GPUCAP_OP_RELEASE;
-  event.kind = kind;
-  event.address = address;
-  event.bytes = bytes;
-  process.telemetry().record(device, event);
+  tell(process, device, api, GPUCAP_OP_RELEASE, kind, address, bytes);
 }
 
 CUresult refuse_by_cap(Process& process, Device& device, Api api, uint64_t bytes) {

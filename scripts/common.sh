@@ -35,3 +35,15 @@ pick_python() {
   done
   return 1
 }
+
+# make_root SUITE: a small Debian of that release in .deps/roots/SUITE, made once. Needs root and debootstrap.
+make_root() {
+  local folder=.deps/roots/$1
+  [ -e "$folder/.complete" ] && return 0
+  command -v debootstrap >/dev/null || die "debootstrap was not found: scripts/setup.sh --packages installs it"
+  say "Making $folder"
+  rm -rf "$folder"
+  mkdir -p .deps/roots
+  quietly ".deps/logs/root-$1.log" debootstrap --variant=minbase "$1" "$folder" || die "debootstrap could not make a root of $1"
+  touch "$folder/.complete"
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The checks that need a real card (tests/gpu). Builds nothing of gpucap: it needs a finished build/release, made here or
 # elsewhere, and python3. What a machine lacks (PyTorch, JAX, nvcc, ...) is reported as skipped, by name.
-#   scripts/gpu_test.sh [--out DIR] [--group issue2|ways|rest|surfaces|all] [--only REGEX] [--jobs N] [--fake]
+#   scripts/gpu_test.sh [--out DIR] [--group issue2|ways|rest|surfaces|groups|guide|all] [--only REGEX] [--jobs N] [--fake]
 # Default DIR: build/gpu-test; default group: all. --jobs: how many ways of taking memory are tried side by side.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -3,10 +3,12 @@
 # is no toolkit, and a small Python environment for the tests that run real CUDA clients on the fake driver.
 # Quick when nothing is missing. What it fetches goes into .deps/, which git ignores; only packages touch the system.
 #
-#   scripts/setup.sh [--dev] [--both-headers] [--clients]
-#     --dev           also clang and clang-format 14 (what scripts/test.sh checks with)
+#   scripts/setup.sh [--dev] [--both-headers] [--clients] [--cross] [--packages]
+#     --dev           also clang, clang-format 14, valgrind and tmux (what scripts/test.sh checks with)
 #     --both-headers  the headers and runtimes of CUDA 12 and 13 into .deps/, even where a toolkit is installed
-#     --clients       .deps/venv with nvidia-ml-py and cuda-bindings
+#     --clients       .deps/venv with nvidia-ml-py and cuda-bindings, .deps/jupyter-<version of Python> with Jupyter's kernel
+#     --cross         the compiler and the emulator for aarch64: what scripts/cross_test.sh needs
+#     --packages      what builds and checks packages, and other user spaces: package.sh, package_test.sh, portability_test.sh
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
@@ -14,14 +16,17 @@ cd "$root"
 cuda13_wheel="nvidia-cuda-runtime==13.0.96"
 cuda12_wheel="nvidia-cuda-runtime-cu12==12.9.79"
 client_wheels="nvidia-ml-py==13.580.126 cuda-bindings==13.3.1 cuda-pathfinder==1.5.6"
+jupyter_wheels="jupyter-client==8.10.0 ipykernel==7.4.0"
 
-dev=0 both_headers=0 clients=0
+dev=0 both_headers=0 clients=0 cross=0 packages=0
 for argument in "$@"; do
   case $argument in
     --dev) dev=1 ;;
     --both-headers) both_headers=1 ;;
     --clients) clients=1 ;;
-    *) die "unknown option '$argument' (known: --dev --both-headers --clients)" ;;
+    --cross) cross=1 ;;
+    --packages) packages=1 ;;
+    *) die "unknown option '$argument' (known: --dev --both-headers --clients --cross --packages)" ;;
   esac
 done
 
@@ -43,7 +48,11 @@ if [ "$both_headers" -eq 1 ] || [ "$clients" -eq 1 ] || ! has_toolkit; then need
 # --- system packages: "command:package" is satisfied by the command, "package" by dpkg ---
 wanted="cmake:cmake ninja:ninja-build gcc:gcc g++:g++ python3:python3 libspdlog-dev libfmt-dev libgtest-dev libgmock-dev \
 libbenchmark-dev libcli11-dev nlohmann-json3-dev libncurses-dev"
-[ "$dev" -eq 1 ] && wanted="$wanted clang++:clang clang-format-14:clang-format-14 git:git"
+[ "$cross" -eq 1 ] && wanted="$wanted aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static"
+# gcc-multilib itself cannot be installed beside a cross compiler; what it stands for can.
+[ "$packages" -eq 1 ] && wanted="$wanted rpmbuild:rpm fakeroot:fakeroot lintian:lintian debootstrap:debootstrap scdoc:scdoc \
+musl-gcc:musl-tools gcc-12-multilib pkg-config:pkg-config"
+[ "$dev" -eq 1 ] && wanted="$wanted clang++:clang clang-format-14:clang-format-14 git:git valgrind:valgrind scdoc:scdoc tmux:tmux"
 
 missing=""
 for item in $wanted; do
@@ -128,4 +137,19 @@ if [ "$clients" -eq 1 ] && [ "$(cat .deps/venv/.from 2>/dev/null || true)" != "$
     die "pip could not install $client_wheels (is PyPI reachable from here?)"
   fi
   printf '%s\n' "$client_wheels" >.deps/venv/.from
+fi
+
+if [ "$clients" -eq 1 ]; then
+  jupyter=.deps/jupyter-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  if [ "$(cat "$jupyter/.from" 2>/dev/null || true)" != "$jupyter_wheels" ]; then
+    say "Making $jupyter with $jupyter_wheels and what they need"
+    rm -rf "$jupyter"
+    # shellcheck disable=SC2086
+    if ! quietly .deps/logs/jupyter.log "$python" -m pip --disable-pip-version-check install -q --no-compile --only-binary=:all: \
+      --target "$jupyter" $jupyter_wheels; then
+      rm -rf "$jupyter"
+      die "pip could not install $jupyter_wheels (is PyPI reachable from here?)"
+    fi
+    printf '%s\n' "$jupyter_wheels" >"$jupyter/.from"
+  fi
 fi

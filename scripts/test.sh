@@ -117,6 +117,13 @@ for preset in asan tsan; do
   fi
 done
 
+# Each of these runs tests of its own and ends with their counts, in its log.
+if check "setup for other machines" scripts/setup.sh --cross --packages; then
+  check "aarch64" scripts/cross_test.sh
+  check "packages" scripts/package.sh && check "packages installed" scripts/package_test.sh
+  check "other user spaces" scripts/portability_test.sh
+fi
+
 check "clang build" build_in build/clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 
 main_headers=$(headers_of "$logs/release-build.log")

@@ -157,7 +157,15 @@ uint64_t own_pid_namespace() {
   return status.st_ino;
 }
 
-bool read_start_ticks(uint32_t pid, uint64_t* start_ticks, char* state) {
+namespace {
+
+struct ProcessStatus {
+  char state = 0;
+  uint64_t threads = 0;
+  uint64_t start_ticks = 0;
+};
+
+bool read_status(uint32_t pid, ProcessStatus* status) {
   char path[40];
   append(append_decimal(append(path, "/proc/"), pid), "/stat");
   char text[1024];
@@ -165,16 +173,34 @@ bool read_start_ticks(uint32_t pid, uint64_t* start_ticks, char* state) {
   const char* at = strrchr(text, ')');  // the command in parentheses may hold anything, spaces and ')' too
   if (at == nullptr || at[1] != ' ' || at[2] == '\0') return false;
   at += 2;
-  *state = *at;
-  for (int field = 3; field < 22; ++field) {
+  status->state = *at;
+  for (int field = 3; field <= 22; ++field) {
+    uint64_t value = 0;
+    const char* digit = at;
+    for (; *digit >= '0' && *digit <= '9'; ++digit) value = value * 10 + static_cast<uint64_t>(*digit - '0');
+    if (field == 20) status->threads = value;
+    if (field == 22) status->start_ticks = value;
     at = strchr(at, ' ');
-    if (at == nullptr) return false;
-    ++at;
+    if (at == nullptr && field != 22) return false;
+    if (at != nullptr) ++at;
   }
-  uint64_t ticks = 0;
-  for (; *at >= '0' && *at <= '9'; ++at) ticks = ticks * 10 + static_cast<uint64_t>(*at - '0');
-  *start_ticks = ticks;
   return true;
+}
+
+}  // namespace
+
+bool read_start_ticks(uint32_t pid, uint64_t* start_ticks, char* state) {
+  ProcessStatus status;
+  if (!read_status(pid, &status)) return false;
+  *start_ticks = status.start_ticks;
+  *state = status.state;
+  return true;
+}
+
+bool process_has_threads(uint32_t pid, uint64_t start_ticks) {
+  ProcessStatus status;
+  if (!read_status(pid, &status) || status.start_ticks != start_ticks) return false;
+  return (status.state != 'Z' && status.state != 'X') || status.threads > 1;
 }
 
 }  // namespace gpucap::wire

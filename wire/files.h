@@ -68,4 +68,8 @@ uint64_t own_pid_namespace();  // 0 if unknown
 // Field 22 of /proc/<pid>/stat, with the state letter. False if there is no such process or /proc cannot be read.
 bool read_start_ticks(uint32_t pid, uint64_t* start_ticks, char* state);
 
+// Whether the process that started then still has a thread. Its first one may be a zombie long before: while the last
+// of the others closes the driver's files, the card still has the memory.
+bool process_has_threads(uint32_t pid, uint64_t start_ticks);
+
 }  // namespace gpucap::wire

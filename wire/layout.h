@@ -17,7 +17,7 @@ extern "C" {
 #define GPUCAP_WIRE_MAGIC UINT64_C(0x0100504143555047)
 /* A reader accepts any minor of its own major: a minor only adds regions or uses reserved bytes. */
 #define GPUCAP_WIRE_MAJOR 1
-#define GPUCAP_WIRE_MINOR 0
+#define GPUCAP_WIRE_MINOR 1
 #define GPUCAP_WIRE_SUFFIX ".gpucap" /* file name: <pid>.<created_realtime_ns, 16 hex digits>.gpucap */
 #define GPUCAP_WIRE_NO_LIMIT UINT64_MAX
 #define GPUCAP_WIRE_MAX_DEVICES 64
@@ -31,7 +31,27 @@ enum gpucap_region_type {
   GPUCAP_REGION_API_NAMES = 2,    /* struct gpucap_api_name, indexed by API number (0 is "none") */
   GPUCAP_REGION_API_COUNTERS = 3, /* struct gpucap_api_counter, index = device * (number of API names) + API number */
   GPUCAP_REGION_RING_HEADER = 4,  /* struct gpucap_ring_header, one */
-  GPUCAP_REGION_EVENTS = 5        /* struct gpucap_event, a power of two of them */
+  GPUCAP_REGION_EVENTS = 5,       /* struct gpucap_event, a power of two of them */
+  GPUCAP_REGION_CONTROL = 6       /* struct gpucap_control, one; since minor 1 */
+};
+
+/* What a process does with a request that does not fit. */
+enum gpucap_on_limit { GPUCAP_ON_LIMIT_DENY = 0, GPUCAP_ON_LIMIT_WAIT = 1, GPUCAP_ON_LIMIT_OBSERVE = 2 };
+
+/* Where the limit that rules a device comes from. */
+enum gpucap_limit_source {
+  GPUCAP_LIMIT_FROM_NOWHERE = 0, /* no limit */
+  GPUCAP_LIMIT_FROM_ENVIRONMENT = 1,
+  GPUCAP_LIMIT_FROM_POLICY = 2, /* /etc/gpucap.conf */
+  GPUCAP_LIMIT_FROM_CONTROL = 3 /* `gpucap set`, while the process ran */
+};
+
+/* What stood in the way of the latest refusal. */
+enum gpucap_refused_by {
+  GPUCAP_REFUSED_BY_NOTHING = 0,
+  GPUCAP_REFUSED_BY_CAP = 1,
+  GPUCAP_REFUSED_BY_GROUP = 2,
+  GPUCAP_REFUSED_BY_CARD = 3 /* the driver itself: the card is full */
 };
 
 struct gpucap_region {
@@ -62,7 +82,12 @@ struct gpucap_header {
   char version[32];              /* of the library that wrote this, NUL-padded */
   char command[1024];            /* /proc/self/cmdline cut to fit: NUL between arguments, NUL-padded */
   struct gpucap_region regions[GPUCAP_WIRE_MAX_REGIONS];
-  uint8_t reserved[488];
+  /* Since minor 1. */
+  char group[64];           /* the budget that it shares, NUL-padded, empty if none */
+  uint32_t on_limit;        /* enum gpucap_on_limit */
+  uint32_t parent_pid;      /* when the segment was made, in the writer's own PID namespace */
+  uint64_t wait_at_most_ns; /* of GPUCAP_ON_LIMIT=wait:<time>; 0 without a bound */
+  uint8_t reserved[408];
 };
 
 /* Where the figure of the driver's own memory comes from. */
@@ -100,7 +125,32 @@ struct gpucap_device {
   uint64_t look_count;
   uint64_t context_bytes; /* what the latest context took when it was made */
   uint64_t active;        /* 1 once the process has had a context or an allocation here */
-  uint8_t reserved[256];
+  /* Since minor 1. */
+  uint64_t policy_limit_bytes; /* what the policy file allows at most; GPUCAP_WIRE_NO_LIMIT: it sets none */
+  uint64_t group_limit_bytes;  /* as last seen; GPUCAP_WIRE_NO_LIMIT: none, or in no group */
+  uint64_t group_used_bytes;   /* by all members on this device, as last seen */
+  uint32_t limit_source;       /* enum gpucap_limit_source */
+  uint32_t last_refused_by;    /* enum gpucap_refused_by */
+  uint32_t last_refused_api;   /* API number */
+  uint32_t last_refused_origin;
+  uint64_t waiting_count;        /* threads that wait for room at this moment */
+  uint64_t waiting_bytes;        /* what they ask for */
+  uint64_t waiting_monotonic_ns; /* since when the first of them waits */
+  uint64_t waits_count;          /* requests that ever waited, and were then served or refused */
+  uint64_t waits_ns;             /* how long they waited altogether */
+  uint64_t observed_count;       /* let through in observe mode, though over the limit */
+  uint64_t observed_bytes;
+  uint64_t failed_count; /* turned down by the driver itself */
+  uint8_t reserved[152];
+};
+
+/* What `gpucap set` asks of a running process: the one region that somebody else than the writer writes to, and only
+ * the file's owner can. limit_bytes first, then sequence; the process takes it over at its next request, bounded by
+ * policy_limit_bytes, and shows the outcome in gpucap_device.limit_bytes. */
+struct gpucap_control {
+  uint64_t sequence; /* counts the changes */
+  uint8_t pad[56];
+  uint64_t limit_bytes[GPUCAP_WIRE_MAX_DEVICES]; /* by ordinal; GPUCAP_WIRE_NO_LIMIT: watch only */
 };
 
 struct gpucap_api_name {
@@ -128,7 +178,10 @@ enum gpucap_operation {
   GPUCAP_OP_RELEASE = 2, /* memory given back */
   GPUCAP_OP_REFUSE = 3,  /* refused by gpucap */
   GPUCAP_OP_FAIL = 4,    /* refused by the driver, for its own reasons */
-  GPUCAP_OP_DRIVER = 5   /* a look found that the driver's own share had changed: bytes is the new share */
+  GPUCAP_OP_DRIVER = 5,  /* a look found that the driver's own share had changed: bytes is the new share */
+  GPUCAP_OP_LIMIT = 6,   /* the limit was changed from outside: bytes is the new one; since minor 1 */
+  GPUCAP_OP_WAIT = 7,    /* began to wait for room; since minor 1 */
+  GPUCAP_OP_OBSERVE = 8  /* over the limit, but let through in observe mode; since minor 1 */
 };
 
 enum gpucap_kind {
@@ -149,11 +202,11 @@ struct gpucap_event {
   uint16_t api;    /* the driver entry point, index into the API names */
   uint16_t origin; /* the runtime entry point that led to it, 0 if none */
   uint8_t device;
-  uint8_t operation; /* enum gpucap_operation */
-  uint8_t kind;      /* enum gpucap_kind */
-  uint8_t flags;
-  uint64_t address; /* device pointer or handle, 0 if none */
-  uint64_t bytes;   /* requested for CHARGE, REFUSE, FAIL; charged for RELEASE */
+  uint8_t operation;  /* enum gpucap_operation */
+  uint8_t kind;       /* enum gpucap_kind */
+  uint8_t refused_by; /* of REFUSE, OBSERVE, WAIT: enum gpucap_refused_by; since minor 1 */
+  uint64_t address;   /* device pointer or handle, 0 if none */
+  uint64_t bytes;     /* requested for CHARGE, REFUSE, FAIL; charged for RELEASE */
   uint64_t used_after;
   uint32_t latency_ns; /* time in the driver, saturated; 0 if not measured */
   uint32_t reserved;
@@ -164,6 +217,7 @@ struct gpucap_event {
 static_assert(sizeof(gpucap_region) == 24);
 static_assert(sizeof(gpucap_header) == 2048);
 static_assert(sizeof(gpucap_device) == 512);
+static_assert(sizeof(gpucap_control) == 576);
 static_assert(sizeof(gpucap_api_name) == 48);
 static_assert(sizeof(gpucap_api_counter) == 32);
 static_assert(sizeof(gpucap_ring_header) == 192);

@@ -11,8 +11,6 @@
 namespace gpucap::wire {
 namespace {
 
-enum class Mapped { kYes, kNo, kUnknown };
-
 // Scans the lines of /proc/<pid>/maps ("range perms offset device inode path") for the inode. The device is left out:
 // some file systems report another one there than fstat does, and the caller has matched the process already.
 class InodeScanner {
@@ -42,7 +40,10 @@ class InodeScanner {
   bool found_ = false;
 };
 
-Mapped maps_inode(uint32_t pid, uint64_t inode) {
+}  // namespace
+
+Mapping mapping_of(uint32_t pid, uint64_t inode) {
+  const ErrnoGuard guard;
   char path[40] = "/proc/";
   char digits[12];
   int count = 0;
@@ -51,18 +52,20 @@ Mapped maps_inode(uint32_t pid, uint64_t inode) {
   while (count > 0) *at++ = digits[--count];
   memcpy(at, "/maps", 6);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT || errno == ESRCH ? Mapped::kNo : Mapped::kUnknown;
+  if (fd < 0 && errno == ESRCH) return Mapping::kNothing;  // so say kernels from 6.15 on, the others read as empty
+  if (fd < 0) return errno == ENOENT ? Mapping::kNo : Mapping::kUnknown;
   InodeScanner scanner(inode);
   char chunk[2048];
-  Mapped answer = Mapped::kNo;
+  Mapping answer = Mapping::kNothing;
   for (;;) {
     const ssize_t got = read(fd, chunk, sizeof(chunk));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno != ESRCH) answer = Mapped::kUnknown;
+    if (got < 0 && errno != ESRCH) answer = Mapping::kUnknown;
     if (got <= 0) break;
+    answer = Mapping::kNo;
     for (ssize_t i = 0; i < got; ++i) scanner.feed(chunk[i]);
     if (scanner.found()) {
-      answer = Mapped::kYes;
+      answer = Mapping::kYes;
       break;
     }
   }
@@ -70,16 +73,16 @@ Mapped maps_inode(uint32_t pid, uint64_t inode) {
   return answer;
 }
 
+namespace {
+
 // The program may have closed our descriptor, and the lock with it, while it runs on.
 bool lives_without_lock(int fd, const gpucap_header& header) {
-  uint64_t start_ticks = 0;
-  char state = 0;
   struct stat status;
-  if (header.pid == 0 || header.start_ticks == 0) return false;
-  if (!read_start_ticks(header.pid, &start_ticks, &state) || start_ticks != header.start_ticks) return false;
-  if (state == 'Z' || state == 'X' || stat_descriptor(fd, &status) != 0) return false;
+  if (header.pid == 0 || header.start_ticks == 0 || !process_has_threads(header.pid, header.start_ticks)) return false;
+  if (stat_descriptor(fd, &status) != 0) return false;
   // Unknown (someone else's process) counts as alive: a segment in use must never be swept.
-  return maps_inode(header.pid, status.st_ino) != Mapped::kNo;
+  const Mapping mapping = mapping_of(header.pid, status.st_ino);
+  return mapping == Mapping::kYes || mapping == Mapping::kUnknown;
 }
 
 }  // namespace
@@ -101,10 +104,7 @@ LivenessAnswer examine_liveness(int fd, const gpucap_header& header) {
   return answer;
 }
 
-bool process_maps_inode(uint32_t pid, uint64_t inode) {
-  const ErrnoGuard guard;
-  return maps_inode(pid, inode) == Mapped::kYes;
-}
+bool process_maps_inode(uint32_t pid, uint64_t inode) { return mapping_of(pid, inode) == Mapping::kYes; }
 
 const char* to_text(Liveness liveness) {
   switch (liveness) {

@@ -23,7 +23,16 @@ struct LivenessAnswer {
 // later would drop its own lock.
 LivenessAnswer examine_liveness(int fd, const gpucap_header& header);
 
-// Whether a process that we may look at has the file mapped. False also if it is gone.
+// Whether a process has the file mapped.
+enum class Mapping {
+  kYes,
+  kNo,       // it has others, or there is no such process
+  kNothing,  // it has no memory at all any more: the kernel is taking it down
+  kUnknown,  // not ours to look at
+};
+Mapping mapping_of(uint32_t pid, uint64_t inode);
+
+// kYes, in short.
 bool process_maps_inode(uint32_t pid, uint64_t inode);
 
 const char* to_text(Liveness liveness);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "wire/layout.h"
@@ -49,14 +50,28 @@ class RingWriter {
   }
 
  private:
-  static constexpr int kWords = sizeof(gpucap_event) / sizeof(uint64_t);
-
-  // Word by word with atomics, so that a reader who copies at the same moment is a race that the language allows.
+  // Word by word with atomics, so that a reader who copies at the same moment is a race that the language allows. Each
+  // word is put together from its fields: an event that was just filled in is then never written to memory and read
+  // back, which would cost more than the rest.
   static void store_payload(gpucap_event& slot, const gpucap_event& event) {
-    auto* to = reinterpret_cast<uint64_t*>(&slot);
-    uint64_t from[kWords];
-    __builtin_memcpy(from, &event, sizeof(event));
-    for (int i = 1; i < kWords; ++i) std::atomic_ref<uint64_t>(to[i]).store(from[i], std::memory_order_relaxed);
+    static_assert(offsetof(gpucap_event, thread) == 16 && offsetof(gpucap_event, result) == 20 &&
+                  offsetof(gpucap_event, api) == 24 && offsetof(gpucap_event, origin) == 26 &&
+                  offsetof(gpucap_event, device) == 28 && offsetof(gpucap_event, operation) == 29 &&
+                  offsetof(gpucap_event, kind) == 30 && offsetof(gpucap_event, refused_by) == 31 &&
+                  offsetof(gpucap_event, latency_ns) == 56 && offsetof(gpucap_event, reserved) == 60);
+    const auto put = [](uint64_t& word, uint64_t value) {
+      std::atomic_ref<uint64_t>(word).store(value, std::memory_order_relaxed);
+    };
+    auto* words = reinterpret_cast<uint64_t*>(&slot);
+    const auto at = [](auto field, int byte) { return uint64_t{field} << (8 * byte); };
+    put(words[1], event.monotonic_ns);
+    put(words[2], at(event.thread, 0) | at(static_cast<uint32_t>(event.result), 4));
+    put(words[3], at(event.api, 0) | at(event.origin, 2) | at(event.device, 4) | at(event.operation, 5) |
+                      at(event.kind, 6) | at(event.refused_by, 7));
+    put(words[4], event.address);
+    put(words[5], event.bytes);
+    put(words[6], event.used_after);
+    put(words[7], at(event.latency_ns, 0) | at(event.reserved, 4));
   }
 
   gpucap_ring_header* header_ = nullptr;

@@ -185,6 +185,7 @@ ReadError SegmentReader::check_regions(const gpucap_header& header, uint64_t fil
        &regions_.api_counters},
       {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 1, &regions_.ring_header},
       {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), kLargestRing, &regions_.events},
+      {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 1, &regions_.control},
   };
   for (uint32_t i = 0; i < header.region_count; ++i) {
     const gpucap_region& region = header.regions[i];
@@ -196,7 +197,8 @@ ReadError SegmentReader::check_regions(const gpucap_header& header, uint64_t fil
     }
   }
   for (const auto& entry : known) {
-    if (entry.to->type == GPUCAP_REGION_NONE) return ReadError::kMissingRegion;
+    const bool optional = entry.type == GPUCAP_REGION_CONTROL;  // since minor 1
+    if (entry.to->type == GPUCAP_REGION_NONE && !optional) return ReadError::kMissingRegion;
   }
   const uint64_t capacity = regions_.events.count;
   gpucap_ring_header ring = {};
@@ -209,14 +211,15 @@ ReadError SegmentReader::check_regions(const gpucap_header& header, uint64_t fil
   return ReadError::kNone;
 }
 
-ReadError SegmentReader::snapshot(SegmentSnapshot* out, int* error_number) const {
+ReadError SegmentReader::snapshot(SegmentSnapshot* out, int* error_number, Counters which) const {
   gpucap_header header = {};
   gpucap_ring_header ring = {};
   std::vector<gpucap_device> devices;
   std::vector<gpucap_api_counter> counters;
   if (!read_exactly(fd_, &header, sizeof(header), 0) ||
       !read_structs(fd_, regions_.devices, regions_.devices.count, &devices) ||
-      !read_structs(fd_, regions_.api_counters, regions_.api_counters.count, &counters) ||
+      !read_structs(fd_, regions_.api_counters, which == Counters::kRead ? regions_.api_counters.count : 0,
+                    &counters) ||
       !read_exactly(fd_, &ring, sizeof(ring), regions_.ring_header.offset)) {
     *error_number = errno;
     return ReadError::kCannotRead;
@@ -232,15 +235,25 @@ ReadError SegmentReader::snapshot(SegmentSnapshot* out, int* error_number) const
   result.run_id = clean_field(header.run_id);
   result.version = clean_field(header.version);
   result.command = split_command(header.command, sizeof(header.command));
+  result.group = clean_field(header.group);
+  result.on_limit = header.on_limit;
+  result.wait_at_most_ns = header.wait_at_most_ns;
+  result.parent_pid = header.parent_pid;
   result.ring_capacity = ring_capacity_;
   result.events_claimed = ring.head;
   result.events_dropped = ring.dropped;
   auto counter = counters.begin();
+  result.devices.reserve(devices.size());
   for (const gpucap_device& gauges : devices) {
     DeviceSnapshot device;
     device.gauges = gauges;
+    if (header.minor < 1) {
+      // Reserved then, and zero: no limits of nothing.
+      device.gauges.policy_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
+      device.gauges.group_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
+    }
     device.name = clean_field(gauges.name);
-    for (size_t api = 0; api < api_names_.size(); ++api, ++counter) {
+    for (size_t api = 0; api < api_names_.size() && counter != counters.end(); ++api, ++counter) {
       device.counters.push_back({counter->calls, counter->refused, counter->bytes});
     }
     result.devices.push_back(std::move(device));

@@ -54,6 +54,10 @@ struct SegmentSnapshot {
   std::string run_id;
   std::string version;
   std::vector<std::string> command;
+  std::string group;  // empty: shares no budget
+  uint32_t on_limit = 0;
+  uint64_t wait_at_most_ns = 0;
+  uint32_t parent_pid = 0;  // as the process itself sees it, when it began
   std::vector<DeviceSnapshot> devices;
   uint64_t ring_capacity = 0;
   uint64_t events_claimed = 0;
@@ -87,9 +91,13 @@ class SegmentReader {
   // `name` is an entry of the directory. On failure the reader is as if new.
   ReadError open(int directory_fd, const char* name, int* error_number);
 
-  ReadError snapshot(SegmentSnapshot* out, int* error_number) const;
+  // The counters by entry point are most of a segment: who looks often can do without.
+  enum class Counters { kRead, kLeftOut };
+  ReadError snapshot(SegmentSnapshot* out, int* error_number, Counters counters = Counters::kRead) const;
   [[nodiscard]] LivenessAnswer liveness() const;
   [[nodiscard]] FileRingReader ring(uint64_t position = 0, uint64_t dropped_before = 0) const;
+  // Where struct gpucap_control lies in the file; 0 if the writer was too old to have one.
+  [[nodiscard]] uint64_t control_offset() const { return regions_.control.count == 1 ? regions_.control.offset : 0; }
   // Who the file belongs to, which unlike the header's uid cannot be made up.
   [[nodiscard]] uint32_t owner_uid() const { return owner_uid_; }
   // Cleaned names by API number; a number past the end has none.
@@ -97,7 +105,7 @@ class SegmentReader {
 
  private:
   struct Regions {
-    gpucap_region devices, api_names, api_counters, ring_header, events;
+    gpucap_region devices, api_names, api_counters, ring_header, events, control;
   };
   ReadError open_and_check(int directory_fd, const char* name, int* error_number);
   ReadError check_regions(const gpucap_header& header, uint64_t file_bytes);

@@ -13,12 +13,12 @@
 #include <atomic>
 
 #include "wire/files.h"
+#include "wire/kept_file.h"
 #include "wire/sweep.h"
 
 namespace gpucap::wire {
 namespace {
 
-constexpr int kFirstKeptDescriptor = 200;
 constexpr uint32_t kExaminedAtStart = 64;  // a program's start should not wait for others' leavings
 constexpr uint64_t kRegionAlignment = 64;
 constexpr uint32_t kMostApis = UINT16_MAX + 1u;  // events hold the number in 16 bits
@@ -31,7 +31,7 @@ T* part(void* base, uint64_t offset) {
 }
 
 struct Plan {
-  gpucap_region regions[5];
+  gpucap_region regions[6];
   uint64_t file_bytes;
 };
 
@@ -43,6 +43,7 @@ Plan plan_regions(const SegmentSpec& spec) {
   plan.regions[2] = {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), 0, counters};
   plan.regions[3] = {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 0, 1};
   plan.regions[4] = {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), 0, spec.ring_capacity};
+  plan.regions[5] = {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 0, 1};
   uint64_t at = sizeof(gpucap_header);
   for (gpucap_region& region : plan.regions) {
     region.offset = at;
@@ -63,77 +64,6 @@ void copy_text(char* to, size_t capacity, const char* from) {
   if (from == nullptr) return;
   const size_t length = strnlen(from, capacity - 1);  // the rest is zero already
   memcpy(to, from, length);
-}
-
-// Ours alone? A directory of ours that umask made narrower than 0700 is widened to it; one open to others is refused.
-SegmentError check_default_directory(int fd, int* error_number) {
-  struct stat status;
-  if (stat_descriptor(fd, &status) != 0) {
-    *error_number = errno;
-    return SegmentError::kNoDirectory;
-  }
-  if (status.st_uid != geteuid() || (status.st_mode & 0077) != 0) {
-    *error_number = EPERM;
-    return SegmentError::kForeignDirectory;
-  }
-  if ((status.st_mode & 0777) != 0700) fchmod(fd, 0700);
-  return SegmentError::kNone;
-}
-
-SegmentError open_directory(const SegmentSpec& spec, int* fd, int* error_number) {
-  const bool made = mkdir(spec.directory, 0700) == 0;
-  // A directory that the user names may well be reached through a link; the default one is in a place open to all.
-  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (spec.directory_is_default ? O_NOFOLLOW : 0);
-  *fd = open(spec.directory, flags);
-  if (*fd < 0 && errno == EACCES) {
-    // A umask such as 0777 took our own rights. The name is ours: nobody else can replace it in a sticky directory.
-    struct stat status;
-    if (stat_entry(AT_FDCWD, spec.directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-        (status.st_mode & 0077) == 0 && chmod(spec.directory, 0700) == 0) {
-      *fd = open(spec.directory, flags);
-    } else {
-      errno = EACCES;
-    }
-  }
-  if (*fd < 0) {
-    *error_number = errno;
-    // What stands there is a link or a file, under the default's name: not a directory of ours.
-    const bool trap = spec.directory_is_default && (errno == ELOOP || errno == ENOTDIR);
-    return trap ? SegmentError::kForeignDirectory : SegmentError::kNoDirectory;
-  }
-  SegmentError error = SegmentError::kNone;
-  if (spec.directory_is_default) {
-    error = check_default_directory(*fd, error_number);
-  } else if (made) {
-    fchmod(*fd, 0700);
-  }
-  if (error != SegmentError::kNone) close(*fd);
-  return error;
-}
-
-// The program may expect the next descriptor to be 3. Closing the low one drops any record lock: lock afterwards.
-int move_descriptor_high(int fd) {
-  struct rlimit limit = {};
-  int first = kFirstKeptDescriptor;
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(first) + 8) {
-    first = static_cast<int>(limit.rlim_cur / 2);
-  }
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, first);
-  if (high < 0) return fd;
-  close(fd);
-  return high;
-}
-
-// Takes every page now, so that a full file system can never fault a store later. Returns an errno value.
-int reserve_pages(int fd, uint64_t bytes) {
-  // Past the file-size limit the kernel would send SIGXFSZ, which kills; so it is not asked.
-  struct rlimit limit = {};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) return EFBIG;
-  int error = EINTR;
-  for (int attempt = 0; attempt < 100 && error == EINTR; ++attempt) {
-    error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  }
-  return error;
 }
 
 void read_command(char* to, size_t capacity) {
@@ -167,6 +97,10 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
   header->updated_monotonic_ns = header->created_monotonic_ns;
   copy_text(header->run_id, sizeof(header->run_id), spec.run_id);
   copy_text(header->version, sizeof(header->version), spec.version);
+  copy_text(header->group, sizeof(header->group), spec.group);
+  header->on_limit = spec.on_limit;
+  header->wait_at_most_ns = spec.wait_at_most_ns;
+  header->parent_pid = static_cast<uint32_t>(getppid());
   read_command(header->command, sizeof(header->command));
   memcpy(header->regions, plan.regions, sizeof(plan.regions));
 
@@ -174,7 +108,14 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
   for (uint32_t ordinal = 0; ordinal < spec.device_count; ++ordinal) {
     devices[ordinal].ordinal = ordinal;
     devices[ordinal].limit_bytes = GPUCAP_WIRE_NO_LIMIT;
+    devices[ordinal].policy_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
+    devices[ordinal].group_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
     if (spec.describe != nullptr) spec.describe(spec.describe_argument, &devices[ordinal]);
+  }
+  auto* control = part<gpucap_control>(base, plan.regions[5].offset);
+  for (uint32_t ordinal = 0; ordinal < GPUCAP_WIRE_MAX_DEVICES; ++ordinal) {
+    control->limit_bytes[ordinal] =
+        ordinal < spec.device_count ? devices[ordinal].limit_bytes : uint64_t{GPUCAP_WIRE_NO_LIMIT};
   }
   auto* names = part<gpucap_api_name>(base, plan.regions[1].offset);
   for (uint32_t api = 0; api < spec.api_count; ++api) {
@@ -225,11 +166,6 @@ int open_temporary(int directory_fd, SegmentName* name, char (&text)[SegmentName
   return -1;
 }
 
-bool is_file(int fd, uint64_t device_id, uint64_t inode) {
-  struct stat status;
-  return fd >= 0 && stat_descriptor(fd, &status) == 0 && status.st_dev == device_id && status.st_ino == inode;
-}
-
 }  // namespace
 
 SegmentError SegmentWriter::create(const SegmentSpec& spec, int* error_number) {
@@ -238,13 +174,18 @@ SegmentError SegmentWriter::create(const SegmentSpec& spec, int* error_number) {
   if (error_number == nullptr) error_number = &ignored;
   *error_number = EINVAL;
   if (attached() || !valid(spec)) return SegmentError::kBadSpec;
-  if (strlen(spec.directory) + 1 + SegmentName::kMaxBytes > sizeof(path_)) {
+  if (strlen(spec.directory) >= KeptFile::kMaxDirectory) {
     *error_number = ENAMETOOLONG;
     return SegmentError::kNoDirectory;
   }
   int directory_fd = -1;
-  if (const SegmentError error = open_directory(spec, &directory_fd, error_number); error != SegmentError::kNone) {
-    return error;
+  switch (open_directory(spec.directory, spec.directory_is_default, &directory_fd, error_number)) {
+    case DirectoryError::kNone:
+      break;
+    case DirectoryError::kMissing:
+      return SegmentError::kNoDirectory;
+    case DirectoryError::kForeign:
+      return SegmentError::kForeignDirectory;
   }
   SweepRules rules;
   rules.examine_at_most = kExaminedAtStart;
@@ -260,14 +201,12 @@ SegmentError SegmentWriter::create(const SegmentSpec& spec, int* error_number) {
     error = errno == ENOSPC || errno == EDQUOT ? SegmentError::kNoSpace : SegmentError::kCannotCreate;
   } else {
     name.temporary = false;
-    struct stat status = {};
     void* base = nullptr;
     error = build(directory_fd, spec, plan, name, &fd, &base, error_number);
     if (error != SegmentError::kNone) {
       unlinkat(directory_fd, text, 0);
       close(fd);
     } else {
-      stat_descriptor(fd, &status);
       *error_number = 0;
       base_ = base;
       bytes_ = plan.file_bytes;
@@ -275,16 +214,11 @@ SegmentError SegmentWriter::create(const SegmentSpec& spec, int* error_number) {
       counters_ = part<gpucap_api_counter>(base, plan.regions[2].offset);
       ring_ = part<gpucap_ring_header>(base, plan.regions[3].offset);
       events_ = part<gpucap_event>(base, plan.regions[4].offset);
+      control_ = part<gpucap_control>(base, plan.regions[5].offset);
       api_count_ = spec.api_count;
-      fd_ = fd;
       owner_pid_ = static_cast<int>(name.pid);
-      device_id_ = status.st_dev;
-      inode_ = status.st_ino;
-      const size_t length = strlen(spec.directory);
-      memcpy(path_, spec.directory, length);
-      path_[length] = '/';
       format_name(name, text);
-      memcpy(path_ + length + 1, text, sizeof(text));
+      file_.keep(fd, spec.directory, text);
     }
   }
   close(directory_fd);
@@ -296,16 +230,7 @@ void SegmentWriter::keep_alive() {
   if (!attached() || getpid() != owner_pid_) return;
   std::atomic_ref<bool> keeping(keeping_);
   if (keeping.exchange(true, std::memory_order_acquire)) return;
-  if (!is_file(fd_, device_id_, inode_)) {
-    // The program closed our descriptor, and the number may by now be a file of its own: leave that one alone.
-    fd_ = open(path_, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd_ >= 0) fd_ = move_descriptor_high(fd_);
-    if (fd_ >= 0 && !is_file(fd_, device_id_, inode_)) {
-      close(fd_);
-      fd_ = -1;
-    }
-  }
-  if (fd_ >= 0) take_life_lock(fd_);
+  if (const int fd = file_.ensure(); fd >= 0) take_life_lock(fd);
   keeping.store(false, std::memory_order_release);  // pairs with the exchange above
 }
 
@@ -320,7 +245,7 @@ void SegmentWriter::mark_ended() {
 void SegmentWriter::leave_in_child() {
   const ErrnoGuard guard;
   if (!attached() || getpid() == owner_pid_) return;
-  if (is_file(fd_, device_id_, inode_)) close(fd_);
+  file_.close_if_ours();
   munmap(base_, bytes_);
   base_ = nullptr;
   bytes_ = 0;
@@ -328,11 +253,11 @@ void SegmentWriter::leave_in_child() {
   counters_ = nullptr;
   ring_ = nullptr;
   events_ = nullptr;
+  control_ = nullptr;
   api_count_ = 0;
-  fd_ = -1;
+  file_ = {};
   owner_pid_ = 0;
   keeping_ = false;
-  path_[0] = '\0';
 }
 
 const char* to_text(SegmentError error) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wire/kept_file.h"
 #include "wire/layout.h"
 #include "wire/ring_writer.h"
 
@@ -21,6 +22,9 @@ struct SegmentSpec {
   uint32_t ring_capacity = 0;  // events, a power of two
   const char* run_id = "";     // GPUCAP_RUN_ID or ""
   const char* version = "";
+  const char* group = "";  // the budget that the process shares, or ""
+  gpucap_on_limit on_limit = GPUCAP_ON_LIMIT_DENY;
+  uint64_t wait_at_most_ns = 0;
   // Says what is known of a device, by its `ordinal`, before anybody can see the file. May be null.
   void (*describe)(const void* argument, gpucap_device* device) = nullptr;
   const void* describe_argument = nullptr;
@@ -50,7 +54,8 @@ class SegmentWriter {
   gpucap_device* device(uint32_t ordinal) const { return devices_ + ordinal; }
   gpucap_api_counter* counters(uint32_t ordinal) const { return counters_ + size_t{ordinal} * api_count_; }
   RingWriter ring() const { return RingWriter(ring_, events_); }
-  const char* path() const { return path_; }
+  const gpucap_control* control() const { return control_; }  // what `gpucap set` writes to
+  const char* path() const { return file_.path(); }
 
   // The record lock that says "alive" is lost when the program closes our descriptor, or closes any descriptor of the
   // same file. Takes it again if so. Three system calls, about a microsecond: call it now and then.
@@ -71,13 +76,11 @@ class SegmentWriter {
   gpucap_api_counter* counters_ = nullptr;
   gpucap_ring_header* ring_ = nullptr;
   gpucap_event* events_ = nullptr;
+  gpucap_control* control_ = nullptr;
   uint32_t api_count_ = 0;
-  int fd_ = -1;
-  int owner_pid_ = 0;       // of the process that created it: a forked child differs
-  bool keeping_ = false;    // one keep_alive() at a time, by atomic exchange
-  uint64_t device_id_ = 0;  // st_dev and st_ino of the file, to recognise our descriptor
-  uint64_t inode_ = 0;
-  char path_[512] = {};
+  KeptFile file_;
+  int owner_pid_ = 0;     // of the process that created it: a forked child differs
+  bool keeping_ = false;  // one keep_alive() at a time, by atomic exchange
 };
 
 }  // namespace gpucap::wire

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "wire/files.h"
+#include "wire/group_life.h"
 #include "wire/layout.h"
 #include "wire/liveness.h"
 
@@ -13,6 +14,7 @@ namespace gpucap::wire {
 namespace {
 
 constexpr uint32_t kMostExamined = 256;
+constexpr uint32_t kMostGroups = 32;  // a call
 
 struct DeadSegment {
   SegmentName name;
@@ -34,6 +36,7 @@ class Sweeper {
       if (skip_below == 0) break;
     }
     // Of a stretch, its share: what one call may examine must not decide how many stay.
+    sweep_groups(walk);
     remove_surplus(total > limit ? uint64_t{rules_.keep_dead} * result_.examined / total : rules_.keep_dead);
     return result_;
   }
@@ -45,6 +48,17 @@ class Sweeper {
     walk.rewind();
     while (const char* text = walk.next()) count += parse_name(text, &name) ? 1 : 0;
     return count;
+  }
+
+  // A group that nobody lives in has nothing that anybody would still read.
+  void sweep_groups(DirectoryWalk& walk) {
+    uint32_t examined = 0;
+    walk.rewind();
+    while (const char* text = walk.next()) {
+      if (!is_group_file_name(text)) continue;
+      if (++examined > kMostGroups) return;
+      if (sweep_group(directory_fd_, text)) ++result_.removed;
+    }
   }
 
   void examine_stretch(DirectoryWalk& walk, uint64_t from, uint64_t to, uint32_t limit) {

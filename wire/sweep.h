@@ -1,6 +1,6 @@
 // Removes the segments that dead processes left behind. Called by the shim once, before it makes its own segment, and
-// by the tools. Bounded work, no malloc. Never removes a live one, never a file that is not a segment by name and
-// content, never follows a link. Any number of sweepers may run at once.
+// by the tools; and the files of groups that nobody lives in. Bounded work, no malloc. Never removes a live one, never
+// a file that is not a segment by name and content, never follows a link. Any number of sweepers may run at once.
 //
 // Nobody knows when a killed process died, so the first sweep that finds it dead stamps the file: sticky bit and time
 // of change. Its keep time runs from there, and the log of what was killed after a day of quiet can still be read.

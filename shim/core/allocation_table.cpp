@@ -128,6 +128,14 @@ void AllocationTable::take_if(bool (*matches)(const Record&, void*), void (*take
   }
 }
 
+void AllocationTable::edit_each(void (*edit)(Record&, void*), void* argument) {
+  for (Shard& shard : shards_) {
+    const SpinGuard guard(shard.lock);
+    for (uint64_t i = 0; i < shard.capacity; ++i)
+      if (shard.records[i].space != Space::kNone) edit(shard.records[i], argument);
+  }
+}
+
 uint64_t AllocationTable::size() const {
   uint64_t n = 0;
   for (const Shard& shard : shards_) {

@@ -46,6 +46,10 @@ class AllocationTable {
   // events. Each of the two gets `argument` and must not call the table.
   void take_if(bool (*matches)(const Record&, void*), void (*taken)(const Record&, void*), void* argument);
 
+  // Lets `edit` change what a record says, but not its name, for every one; for rare events. Locks one shard at a time;
+  // `edit` gets `argument` and must not call the table.
+  void edit_each(void (*edit)(Record&, void*), void* argument);
+
   [[nodiscard]] uint64_t size() const;
   [[nodiscard]] uint64_t bytes_of_memory() const;
 

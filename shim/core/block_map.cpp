@@ -30,6 +30,13 @@ bool BlockMap::grow(const PageSource& pages) {
 
 // Sets or clears a run of granules; returns how many changed.
 uint64_t BlockMap::mark(Block& block, uint64_t first, uint64_t count, bool in_use) {
+  if (count == 1) {  // most requests are one granule; counting bits in general takes a call on plain x86-64
+    const uint64_t bit = uint64_t{1} << (first % 64);
+    uint64_t& word = block.used[first / 64];
+    const bool was_in_use = (word & bit) != 0;
+    word = in_use ? word | bit : word & ~bit;
+    return was_in_use != in_use ? 1 : 0;
+  }
   uint64_t changed = 0;
   for (uint64_t bit = first; bit < first + count;) {
     const uint64_t word = bit / 64, offset = bit % 64;
@@ -37,7 +44,8 @@ uint64_t BlockMap::mark(Block& block, uint64_t first, uint64_t count, bool in_us
     const uint64_t mask = (run == 64 ? ~uint64_t{0} : (uint64_t{1} << run) - 1) << offset;
     const uint64_t before = block.used[word];
     block.used[word] = in_use ? before | mask : before & ~mask;
-    changed += static_cast<uint64_t>(__builtin_popcountll(before ^ block.used[word]));
+    const uint64_t different = before ^ block.used[word];
+    changed += different == mask ? run : static_cast<uint64_t>(__builtin_popcountll(different));
     bit += run;
   }
   return changed;

@@ -22,8 +22,9 @@ class Ledger {
 
   // Promise `bytes` if they fit below the limit. Every true must be followed by settle() with the same bytes.
   // Two racing requests may both be turned away where one would fit: the caller tries again alone before it refuses.
-  [[nodiscard]] bool try_reserve(uint64_t bytes) {
-    const uint64_t cap = limit();
+  [[nodiscard]] bool try_reserve(uint64_t bytes) { return try_reserve_below(bytes, limit()); }
+  // The same below a limit of the caller's.
+  [[nodiscard]] bool try_reserve_below(uint64_t bytes, uint64_t cap) {
     if (cap == kNoLimit) {
       reserved_.fetch_add(clamp(bytes));
       return true;
@@ -46,6 +47,7 @@ class Ledger {
   // Memory that the driver took by itself; measured, so it replaces the earlier figure. May be below zero for a moment,
   // where the driver has already given back what is still charged.
   void set_driver(int64_t bytes) { driver_.store(bytes); }
+  int64_t exchange_driver(int64_t bytes) { return driver_.exchange(bytes); }
 
   [[nodiscard]] int64_t committed() const { return committed_.load(); }
   [[nodiscard]] int64_t reserved() const { return reserved_.load(std::memory_order_relaxed); }

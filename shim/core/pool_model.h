@@ -1,7 +1,8 @@
 // What a stream-ordered pool may take for a request. A pool grows in steps of 32 MiB and places a block in the first
 // gap that holds it (measured: docs/measurements.md); which gaps there are is the driver's secret, and changes under
 // concurrent frees, trims and synchronises. So each request is promised for as if it found none, and the charge is what
-// the driver says is reserved. Not locked: the owner holds the pool's lock.
+// the driver says is reserved. Blocks are not counted while the pool lives; those that outlive it are. Not locked: the
+// owner holds the pool's lock.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,6 @@ class PoolModel {
   // The most by which a pool can grow for a block of this size.
   static constexpr uint64_t most_growth(uint64_t bytes) { return round_up(bytes, kStep); }
 
-  void placed() { ++live_; }
-  void freed() {
-    if (live_ != 0) --live_;
-    shrinkable_ = true;
-  }
-
   // What the driver says it has reserved now; returns the change against what was charged before.
   int64_t refresh(uint64_t reserved_bytes) {
     const int64_t change = static_cast<int64_t>(reserved_bytes) - static_cast<int64_t>(reserved_);
@@ -31,21 +26,16 @@ class PoolModel {
     return change;
   }
 
-  // Whether a free since the last time may have let the pool shrink; asking clears it.
-  bool take_shrinkable() {
-    const bool was = shrinkable_;
-    shrinkable_ = false;
-    return was;
-  }
-  [[nodiscard]] bool shrinkable() const { return shrinkable_; }
+  // The pool was destroyed while so many of its blocks live.
+  void outlived_by(uint64_t blocks) { outliving_ = blocks; }
+  // One of those was freed; true if it was the last.
+  bool free_outliving() { return outliving_ != 0 && --outliving_ == 0; }
 
   [[nodiscard]] uint64_t reserved() const { return reserved_; }
-  [[nodiscard]] uint64_t live() const { return live_; }
 
  private:
   uint64_t reserved_ = 0;  // what is charged: the driver's figure at the last look
-  uint64_t live_ = 0;
-  bool shrinkable_ = false;
+  uint64_t outliving_ = 0;
 };
 
 }  // namespace gpucap::core

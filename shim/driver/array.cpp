@@ -78,7 +78,8 @@ Go Step::begin(Api api, const core::ArrayShape& shape) {
   context_ = now.context;
   at_least_ = core::array_bytes_at_least(shape);
   promised_ = core::array_bytes_at_most(shape);
-  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
+    return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }

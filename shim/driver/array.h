@@ -28,6 +28,10 @@ class Step {
  public:
   Go begin(Api api, const core::ArrayShape& shape);
   void end(CUresult result, core::Space space, uint64_t handle);
+  template <typename Function>
+  CUresult ask(const Call<Function>& call) {
+    return ask_driver(call, *process_, *device_, at_least_);
+  }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, at_least_); }
 
  private:
@@ -61,7 +65,7 @@ CUresult charge(const Call<Function>& call, Handle* out, const Descriptor* descr
   const Go go = step.begin(call.api(), shape_of(*descriptor, levels));
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
-  const CUresult result = call();
+  const CUresult result = step.ask(call);
   step.end(result, space_of(out), reinterpret_cast<uint64_t>(*out));
   return result;
 }

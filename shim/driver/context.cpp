@@ -4,6 +4,7 @@
 
 #include "shim/driver/current.h"
 #include "shim/driver/reclaim.h"
+#include "shim/process/limits.h"
 #include "shim/process/log.h"
 
 namespace gpucap::driver::context {
@@ -34,11 +35,15 @@ Go CreateStep::begin(Api api, CUdevice device, uint64_t most) {
   api_ = api;
   if (process_->config().refuse_everything) return Go::kRefuse;
   process_->activate(*device_);
+  if (process_->config().refuse_everything) return Go::kRefuse;  // its group could not be joined
+  refresh_limit(*process_, *device_);
   expected_ = most != 0;
   promised_ = expected_ ? most : device_->gauge->context_bytes;
+  if (promised_ == 0 && device_->group != nullptr) promised_ = device_->group->context_bytes(device_->group_number);
   // With a cap of nothing there is no need to make a context to know that it does not fit.
-  if (device_->ledger.limit() == 0) return Go::kRefuse;
-  if (promised_ != 0 && reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
+  if (device_->ledger.limit() == 0 && !observes(*process_)) return Go::kRefuse;
+  if (promised_ != 0 &&
+      reserve(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused) {
     return Go::kRefuse;
   }
   look(*process_, *device_, true);
@@ -61,18 +66,22 @@ bool CreateStep::end(CUresult result) {
     const int64_t card_after = process_->truth().read_whole_device(*device_);
     const bool by_card = card_before_ >= 0 && card_after > card_before_;
     process_->lose_truth(*device_, by_card ? GPUCAP_TRUTH_DEVICE_DIFF : GPUCAP_TRUTH_NONE);
-    if (by_card) device_->ledger.set_driver(driver_before_ + card_after - card_before_);
+    if (by_card) set_driver_share(*device_, driver_before_ + card_after - card_before_);
     set(device_->gauge->driver_bytes, device_->ledger.driver());
   }
   if (device_->inexact.load(std::memory_order_relaxed)) mark_stale(*device_);  // never a quiet moment: look again soon
   const int64_t taken = device_->ledger.driver() - driver_before_;
-  if (taken > 0 && !expected_) set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
+  if (taken > 0 && !expected_) {
+    set(device_->gauge->context_bytes, static_cast<uint64_t>(taken));
+    if (device_->group != nullptr) device_->group->note_context(device_->group_number, static_cast<uint64_t>(taken));
+  }
   settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
-  if (device_->ledger.limited() && static_cast<uint64_t>(device_->ledger.used()) > device_->ledger.limit()) {
-    promised_ = static_cast<uint64_t>(taken > 0 ? taken : 0);
+  const auto took = static_cast<uint64_t>(taken > 0 ? taken : 0);
+  if (over_limit(*process_, *device_, static_cast<uint16_t>(api_), took) != GPUCAP_REFUSED_BY_NOTHING) {
+    promised_ = took;
     return false;
   }
-  tell_charge(*process_, *device_, api_, GPUCAP_KIND_CONTEXT, 0, static_cast<uint64_t>(taken > 0 ? taken : 0));
+  tell_charge(*process_, *device_, api_, GPUCAP_KIND_CONTEXT, 0, took);
   return true;
 }
 

@@ -128,7 +128,8 @@ Go LaunchStep::begin(Api api, CUgraphExec exec) {
   // Its memory is there since an earlier launch, unless somebody trimmed.
   if (record.link == graph_pools[record.device].trims.load()) return Go::kPass;
   promised_ = record.bytes;
-  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
+    return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }

@@ -24,11 +24,15 @@ Go Step::begin(Api api, gpucap_kind kind, uint64_t bytes) {
   context_ = now.context;
   bytes_ = bytes;
   promised_ = most_taken(kind, bytes);
-  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) {
-    // No room for another block, but the request may fit into one that is there already.
-    if (kind != GPUCAP_KIND_LINEAR || !is_small(bytes) || !device_->blocks.has_gap(bytes)) return Go::kRefuse;
-    must_not_grow_ = true;
-    promised_ = 0;
+  // Where there is no room for another block, it may fit into one that is there already: then nobody waits for room.
+  Request request(promised_, static_cast<uint16_t>(api_), reclaim);
+  request.to_the_end = kind != GPUCAP_KIND_LINEAR || !is_small(bytes);
+  if (reserve(*process_, *device_, request) == Verdict::kRefused) {
+    if (request.to_the_end) return Go::kRefuse;
+    must_not_grow_ = device_->blocks.has_gap(bytes);
+    request.to_the_end = true;
+    if (!must_not_grow_ && reserve(*process_, *device_, request) == Verdict::kRefused) return Go::kRefuse;
+    if (must_not_grow_) promised_ = 0;
   }
   begin_flight(*device_);
   return Go::kCharge;
@@ -51,7 +55,13 @@ CUresult Step::end(CUresult result, uint64_t address) {
   if (kind_ == GPUCAP_KIND_LINEAR && is_small(bytes_)) {
     record.bytes = bytes_;  // the block map knows what is held for it
     taken = device_->blocks.add(address, bytes_, kernel_pages()) ? kBlock : 0;
-    if (must_not_grow_ && taken != 0) {
+    if (must_not_grow_ && taken != 0 && observes(*process_)) {
+      // The gap was gone: noted as over the limit, and let through.
+      end_flight(*device_);
+      if (reserve(*process_, *device_, {taken, static_cast<uint16_t>(api_)}) == Verdict::kGranted) promised_ = taken;
+      begin_flight(*device_);
+    }
+    if (must_not_grow_ && promised_ != taken) {
       real().cuMemFree_v2(address);
       device_->blocks.remove(address, bytes_);
       end_flight(*device_);

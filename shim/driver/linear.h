@@ -23,6 +23,10 @@ class Step {
   Go begin(Api api, gpucap_kind kind, uint64_t bytes);
   // Returns what the program gets: the driver's result, or a refusal if the allocation had to be undone.
   CUresult end(CUresult result, uint64_t address);
+  template <typename Function>
+  CUresult ask(const Call<Function>& call) {
+    return ask_driver(call, *process_, *device_, bytes_);
+  }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, bytes_); }
 
  private:
@@ -44,7 +48,7 @@ CUresult charge_kind(const Call<Function>& call, gpucap_kind kind, Pointer* out,
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
   const Pointer before = *out;
-  const CUresult from_driver = call();
+  const CUresult from_driver = step.ask(call);
   const CUresult result = step.end(from_driver, static_cast<uint64_t>(*out));
   if (result != from_driver) *out = before;
   return result;

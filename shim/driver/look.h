@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/driver/call.h"
+#include "shim/driver/pool.h"
 #include "shim/process/process.h"
 
 namespace gpucap::driver::look {
@@ -22,6 +23,7 @@ CUresult after(const Call<Function>& call) {
 
 template <typename Function>
 CUresult at_rest(const Call<Function>& call) {
+  const pool::ShrinkTime time;
   const CUresult result = call();
   put_right();
   return result;

@@ -15,6 +15,14 @@ namespace {
 // Some pool has a free that nobody has looked after yet.
 std::atomic<bool> any_shrinkable{false};
 
+// Shrink times: started in the high half, under way in the low half. The whole word names an epoch.
+std::atomic<uint64_t> shrink_times{0};
+constexpr uint64_t kOneShrinkTime = (uint64_t{1} << 32) | 1;
+bool is_quiet(uint64_t epoch) { return static_cast<uint32_t>(epoch) == 0; }
+
+// In Record::link, beside the index of a pool: the pool was destroyed before this block was freed.
+constexpr uint32_t kOutlives = uint32_t{1} << 31;
+
 // Once any stream was captured, each request asks whether its own is capturing (some 20 ns).
 bool is_capturing(CUstream stream, Default stream_zero) {
   if (!capture_seen.load(std::memory_order_relaxed)) return false;
@@ -26,31 +34,58 @@ bool is_capturing(CUstream stream, Default stream_zero) {
   return true;
 }
 
-// The pool's lock is held. True if its charge changed.
-bool refresh_locked(Process& process, Pool& pool) {
+enum class Answer : uint8_t { kNone, kSame, kChanged };
+
+// The pool's lock is held.
+Answer refresh_locked(Process& process, Pool& pool) {
   const UnnoticedByCaptures unnoticed;
   cuuint64_t reserved = 0;
-  if (real().cuMemPoolGetAttribute(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS)
-    return false;
+  if (pool.destroyed ||
+      real().cuMemPoolGetAttribute(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS)
+    return Answer::kNone;
   Device* device = process.device(static_cast<int>(pool.ordinal));
   const int64_t change = pool.model.refresh(reserved);
-  if (!pool.charged || device == nullptr) return false;
-  if (change < 0) mark_stale(*device);  // before the charge goes: see quota.cpp, try_reserve_fresh
+  if (!pool.charged || device == nullptr) return Answer::kNone;
+  if (change < 0) {
+    pool.backed.forget();
+    mark_stale(*device);  // before the charge goes: see try_reserve_fresh
+  }
   charge(*device, pool.kind, change);
-  return change != 0;
+  return change == 0 ? Answer::kSame : Answer::kChanged;
 }
 
 bool refresh(Process& process, Pool& pool) {
   const std::lock_guard guard(pool.lock);
-  return !pool.destroyed && refresh_locked(process, pool);
+  return refresh_locked(process, pool) == Answer::kChanged;
+}
+
+struct Outliving {
+  uint32_t index;
+  uint64_t blocks;
+};
+void mark_outliving(core::Record& record, void* argument) {
+  auto& outliving = *static_cast<Outliving*>(argument);
+  if (record.space != core::Space::kPointer || record.kind != GPUCAP_KIND_POOL || record.link != outliving.index)
+    return;
+  record.link |= kOutlives;
+  ++outliving.blocks;
 }
 
 }  // namespace
+
+// A program without pools has nothing to lose by a synchronise, and pays one load.
+ShrinkTime::ShrinkTime() : counted_(high_water() != 0) {
+  if (counted_) shrink_times.fetch_add(kOneShrinkTime);
+}
+ShrinkTime::~ShrinkTime() {
+  if (counted_) shrink_times.fetch_sub(1);
+}
 
 // Let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
 // not got there yet are waited for, as the driver does before it says that memory is out.
 void reclaim_pools(Process& process, Device& device) {
   const UnnoticedByCaptures unnoticed;
+  const ShrinkTime time;
   bool any = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
@@ -58,7 +93,7 @@ void reclaim_pools(Process& process, Device& device) {
         pool.destroyed)
       continue;
     if (pool.model.reserved() == 0) continue;
-    any = any || pool.model.shrinkable();
+    any = any || pool.shrinkable.load();
     begin_flight(device);
     real().cuMemPoolTrimTo(pool.handle, 0);
     refresh(process, pool);
@@ -113,9 +148,23 @@ Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, De
   bytes_ = bytes;
   process_->activate(*device_);
   promised_ = pool_->charged ? core::PoolModel::most_growth(bytes) : 0;
-  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
+    return Go::kRefuse;
   begin_flight(*device_);
+  epoch_ = shrink_times.load();
   return Go::kCharge;
+}
+
+// A block within memory that was there before, and cannot have gone since, took nothing; otherwise the driver says what
+// the pool has reserved now.
+void Step::charge_growth(uint64_t address) {
+  if (!pool_->charged) return;
+  const uint64_t now = shrink_times.load();
+  const bool nothing_went = now == epoch_ && is_quiet(now);
+  if (nothing_went && pool_->backed.holds(address, bytes_, now)) return;
+  const std::lock_guard guard(pool_->lock);
+  // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too little.
+  if (refresh_locked(*process_, *pool_) != Answer::kNone && nothing_went) pool_->backed.add(address, bytes_, now);
 }
 
 CUresult Step::end(CUresult result, uint64_t address) {
@@ -125,13 +174,7 @@ CUresult Step::end(CUresult result, uint64_t address) {
     tell_failure(*process_, *device_, api_, pool_->kind, bytes_, result);
     return result;
   }
-  {
-    const std::lock_guard guard(pool_->lock);
-    pool_->model.placed();
-    // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too
-    // little.
-    refresh_locked(*process_, *pool_);
-  }
+  charge_growth(address);
   settle(*device_, pool_->kind, promised_, 0);
   core::Record record;
   record.space = core::Space::kPointer;
@@ -148,14 +191,16 @@ CUresult Step::end(CUresult result, uint64_t address) {
 }
 
 void block_freed(Process& process, const core::Record& record) {
-  Pool* pool = by_index(record.link);
+  Pool* pool = by_index(record.link & ~kOutlives);
   if (pool == nullptr) return;
+  // Read before they are written: all threads share these words, and nearly always they are set already.
+  if (!pool->shrinkable.load()) pool->shrinkable.store(true);
+  if (!any_shrinkable.load()) any_shrinkable.store(true);
+  if ((record.link & kOutlives) == 0) return;
   bool last = false;
   {
     const std::lock_guard guard(pool->lock);
-    pool->model.freed();
-    any_shrinkable.store(true, std::memory_order_relaxed);
-    last = pool->destroyed && pool->model.live() == 0;
+    last = pool->model.free_outliving();
     if (last && pool->charged) {
       Device* device = process.device(static_cast<int>(pool->ordinal));
       charge(*device, pool->kind, pool->model.refresh(0));
@@ -166,14 +211,13 @@ void block_freed(Process& process, const core::Record& record) {
 }
 
 void refresh_shrinkable(Process& process) {
-  if (!any_shrinkable.load(std::memory_order_relaxed)) return;
-  any_shrinkable.store(false, std::memory_order_relaxed);
+  if (!any_shrinkable.load()) return;
+  any_shrinkable.store(false);  // before the pools are looked at: a free from now on marks it again
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
     if (!pool.in_use.load(std::memory_order_relaxed)) continue;
-    const std::lock_guard guard(pool.lock);
-    if (pool.destroyed || !pool.model.take_shrinkable()) continue;
-    refresh_locked(process, pool);
+    if (!pool.shrinkable.exchange(false)) continue;
+    refresh(process, pool);
   }
 }
 
@@ -231,7 +275,11 @@ void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
   {
     const std::lock_guard guard(pool->lock);
     pool->destroyed = true;
-    empty = pool->model.live() == 0;
+    // Blocks that are being freed at this moment are in no record, and free nothing here afterwards.
+    Outliving outliving{index_of(pool), 0};
+    process->table().edit_each(mark_outliving, &outliving);
+    pool->model.outlived_by(outliving.blocks);
+    empty = outliving.blocks == 0;
     Device* device = process->device(static_cast<int>(pool->ordinal));
     if (empty && pool->charged) charge(*device, pool->kind, pool->model.refresh(0));
     mark_stale(*device);

@@ -19,6 +19,10 @@ class Step {
   // `pool` null: the device's current pool.
   Go begin(Api api, uint64_t bytes, CUmemoryPool pool, CUstream stream, Default stream_zero);
   CUresult end(CUresult result, uint64_t address);
+  template <typename Function>
+  CUresult ask(const Call<Function>& call) {
+    return ask_driver(call, *process_, *device_, bytes_);
+  }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, bytes_); }
 
  private:
@@ -26,8 +30,25 @@ class Step {
   Device* device_ = nullptr;
   Pool* pool_ = nullptr;
   Api api_ = Api::kNone;
+  void charge_growth(uint64_t address);
+
   uint64_t bytes_ = 0;
   uint64_t promised_ = 0;
+  uint64_t epoch_ = 0;
+};
+
+// A time in which the driver may take memory back from pools: around calls that synchronise or trim, with what corrects
+// the charges afterwards. It does so then alone (the documented meaning of a release threshold), so outside of these
+// times what is backed stays backed.
+class ShrinkTime {
+ public:
+  ShrinkTime();
+  ~ShrinkTime();
+  ShrinkTime(const ShrinkTime&) = delete;
+  ShrinkTime& operator=(const ShrinkTime&) = delete;
+
+ private:
+  bool counted_;
 };
 
 void created(CUmemoryPool pool, const CUmemPoolProps& props);
@@ -57,7 +78,7 @@ CUresult charge_from_pool(const Call<Function>& call, CUdeviceptr* out, uint64_t
   const Go go = step.begin(call.api(), bytes, pool, stream, stream_zero);
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
-  const CUresult result = call();
+  const CUresult result = step.ask(call);
   return step.end(result, *out);
 }
 
@@ -92,6 +113,7 @@ CUresult destroy(const Call<Function>& call, CUmemoryPool pool) {
 
 template <typename Function>
 CUresult trim(const Call<Function>& call, CUmemoryPool pool) {
+  const ShrinkTime time;
   const CUresult result = call();
   if (result == CUDA_SUCCESS) trimmed(pool);
   return result;

@@ -4,9 +4,11 @@
 #include "shim/driver/capture.h"
 
 namespace gpucap::driver::pool {
-namespace {
 
 Pool pools[kMostPools];
+
+namespace {
+
 std::atomic<uint32_t> used_slots{0};
 core::SpinLock registry_lock;
 // By ordinal: the current pool, or nullptr when the driver has to be asked.
@@ -14,8 +16,6 @@ std::atomic<Pool*> current_pools[kMaxDevices];
 
 }  // namespace
 
-Pool* by_index(uint32_t index) { return index < kMostPools ? &pools[index] : nullptr; }
-uint32_t index_of(const Pool* pool) { return static_cast<uint32_t>(pool - pools); }
 uint32_t high_water() { return used_slots.load(std::memory_order_acquire); }
 
 Pool* find(Process& process, CUmemoryPool handle) {
@@ -44,6 +44,8 @@ Pool* add(Process& process, CUmemoryPool handle, uint32_t ordinal, gpucap_kind k
     pool->charged = charged;
     pool->destroyed = false;
     pool->model = core::PoolModel();
+    pool->backed.forget();
+    pool->shrinkable.store(false);
   }
   core::Record record;
   record.space = core::Space::kPool;

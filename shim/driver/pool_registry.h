@@ -4,28 +4,32 @@
 
 #include <mutex>
 
+#include "shim/core/backed_ranges.h"
 #include "shim/core/pool_model.h"
 #include "shim/driver/pool.h"
 
 namespace gpucap::driver::pool {
 
 struct Pool {
-  std::mutex lock;  // of model and charged; held across the driver's answer to "how much is reserved", so that answers
-                    // stay in order
+  std::mutex lock;  // of model, destroyed and changes of backed; held across the driver's answer to "how much is
+                    // reserved", so that answers stay in order
   CUmemoryPool handle = nullptr;
   uint32_t ordinal = 0;
   gpucap_kind kind = GPUCAP_KIND_POOL;  // managed pools are charged as managed memory
   bool charged = true;                  // false: host memory, or exported by another process, which pays for it
   bool destroyed = false;               // by the program; lives until its last block is freed
   std::atomic<bool> in_use{false};
+  std::atomic<bool> shrinkable{false};  // a block was freed since the charge was last brought up to date for that
+  core::BackedRanges backed;            // where a block can lie without having made the pool grow
   core::PoolModel model;
 };
 
 inline constexpr uint32_t kMostPools = 1024;
 
 Pool* find(Process& process, CUmemoryPool handle);
-Pool* by_index(uint32_t index);
-uint32_t index_of(const Pool* pool);
+extern Pool pools[kMostPools];
+inline Pool* by_index(uint32_t index) { return index < kMostPools ? &pools[index] : nullptr; }
+inline uint32_t index_of(const Pool* pool) { return static_cast<uint32_t>(pool - pools); }
 // nullptr when there are too many; such a pool's memory is found by looks at NVML alone.
 Pool* add(Process& process, CUmemoryPool handle, uint32_t ordinal, gpucap_kind kind, bool charged);
 void drop(Process& process, Pool* pool);

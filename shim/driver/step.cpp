@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-
 #include "shim/driver/linear.h"
 #include "shim/process/log.h"
 
@@ -11,12 +9,14 @@ namespace gpucap::driver {
 
 void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t bytes, CUresult result) {
   process.activate(device);
+  add(device.gauge->failed_count, 1);
   Event event;
   event.api = static_cast<uint16_t>(api);
   event.operation = GPUCAP_OP_FAIL;
   event.kind = kind;
   event.bytes = bytes;
   event.result = static_cast<int32_t>(result);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) event.refused_by = GPUCAP_REFUSED_BY_CARD;
   process.telemetry().record(device, event);
   if (result != CUDA_ERROR_OUT_OF_MEMORY || !log_enabled(LogLevel::kWarn)) return;
   const core::BytesText asked(static_cast<int64_t>(bytes > INT64_MAX ? INT64_MAX : bytes));
@@ -51,14 +51,7 @@ void tell_release(Process& process, Device& device, Api api, gpucap_kind kind, u
 }
 
 CUresult refuse_by_cap(Process& process, Device& device, Api api, uint64_t bytes) {
-  char what[128];
-  const uint16_t origin = current_origin;
-  if (origin != 0 && origin < process.api_count()) {
-    snprintf(what, sizeof(what), "%s (%s)", process.api_name(origin), name_of(api));
-  } else {
-    snprintf(what, sizeof(what), "%s", name_of(api));
-  }
-  refuse(process, device, static_cast<uint16_t>(api), what, bytes, CUDA_ERROR_OUT_OF_MEMORY);
+  refuse(process, device, static_cast<uint16_t>(api), bytes, CUDA_ERROR_OUT_OF_MEMORY);
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

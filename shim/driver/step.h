@@ -2,6 +2,7 @@
 // out, tell of it. A Step lives on the stack of one call.
 #pragma once
 
+#include "shim/driver/call.h"
 #include "shim/driver/real_driver.h"
 #include "shim/process/quota.h"
 
@@ -13,6 +14,21 @@ enum class Go : uint8_t {
   kCharge,  // call the driver, then settle
   kRefuse,  // do not call; answer CUDA_ERROR_OUT_OF_MEMORY
 };
+
+// Asks the driver, within a flight. Where the card itself is full and GPUCAP_ON_LIMIT=wait, waits and asks again.
+template <typename Function>
+CUresult ask_driver(const Call<Function>& call, Process& process, Device& device, uint64_t bytes) {
+  CUresult result = call();
+  uint64_t began_ns = 0;
+  while (result == CUDA_ERROR_OUT_OF_MEMORY && process.config().on_limit.mode == core::OnLimitValue::Mode::kWait) {
+    end_flight(device);
+    const bool again = wait_for_card(process, device, static_cast<uint16_t>(call.api()), bytes, &began_ns);
+    begin_flight(device);
+    if (!again) break;
+    result = call();
+  }
+  return result;
+}
 
 // A call that the driver turned down: an event, and a line if it was the card that is full.
 void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t bytes, CUresult result);

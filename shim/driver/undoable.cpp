@@ -6,8 +6,8 @@
 namespace gpucap::driver::undoable {
 namespace {
 
-bool is_over(const Device& device) {
-  return device.ledger.limited() && static_cast<uint64_t>(device.ledger.used()) > device.ledger.limit();
+bool is_over(Process& process, Device& device, Api api, uint64_t bytes) {
+  return over_limit(process, device, static_cast<uint16_t>(api), bytes) != GPUCAP_REFUSED_BY_NOTHING;
 }
 
 // The driver keeps a stack for every thread that the card can hold at once (measured: exactly this).
@@ -40,7 +40,8 @@ Go LimitStep::begin(Api api, CUlimit limit, size_t value) {
   // change).
   const uint64_t more = limit == CU_LIMIT_STACK_SIZE ? stack_bytes(*device_, value - before_) : value;
   promised_ = core::round_up(more, 2 * core::kMiB);
-  if (reserve(*process_, *device_, promised_, reclaim) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
+    return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }
@@ -49,7 +50,7 @@ CUresult LimitStep::end(CUresult result) {
   end_flight(*device_);
   look(*process_, *device_, true);
   settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
-  if (result != CUDA_SUCCESS || !is_over(*device_)) return result;
+  if (result != CUDA_SUCCESS || !is_over(*process_, *device_, api_, promised_)) return result;
   real().cuCtxSetLimit(limit_, before_);
   look(*process_, *device_, true);
   return refuse();
@@ -62,7 +63,7 @@ Go LoadStep::begin(Api api, uint64_t most) {
   if (device_ == nullptr || !device_->active.load(std::memory_order_acquire)) return Go::kPass;
   api_ = api;
   look_if_stale(*process_, *device_);
-  if (most != 0 && reserve(*process_, *device_, most, reclaim) == Verdict::kRefused) {
+  if (most != 0 && reserve(*process_, *device_, {most, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused) {
     taken_ = most;
     return Go::kRefuse;
   }
@@ -74,11 +75,12 @@ Go LoadStep::begin(Api api, uint64_t most) {
 
 bool LoadStep::end(CUresult result) {
   end_flight(*device_);
-  look(*process_, *device_, device_->ledger.limited());
+  look(*process_, *device_, device_->ledger.limited() || device_->group != nullptr);
   if (promised_ != 0) settle(*device_, GPUCAP_KIND_CONTEXT, promised_, 0);
-  if (result != CUDA_SUCCESS || !is_over(*device_)) return true;
+  if (result != CUDA_SUCCESS) return true;
   const int64_t taken = device_->ledger.driver() - driver_before_;
-  if (taken <= 0) return true;  // over for another reason: loading took nothing, so unloading would give nothing
+  if (taken <= 0) return true;  // if over, then for another reason: unloading would give nothing back
+  if (!is_over(*process_, *device_, api_, static_cast<uint64_t>(taken))) return true;
   taken_ = static_cast<uint64_t>(taken);
   return false;
 }

@@ -38,7 +38,8 @@ Go CreateStep::begin(Api api, uint64_t size, const CUmemAllocationProp* prop) {
   if (device_ == nullptr) return Go::kPass;
   api_ = api;
   size_ = size;
-  if (reserve(*process_, *device_, size, reclaim) == Verdict::kRefused) return Go::kRefuse;
+  if (reserve(*process_, *device_, {size, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
+    return Go::kRefuse;
   begin_flight(*device_);
   return Go::kCharge;
 }

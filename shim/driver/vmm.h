@@ -12,6 +12,10 @@ class CreateStep {
  public:
   Go begin(Api api, uint64_t size, const CUmemAllocationProp* prop);
   void end(CUresult result, CUmemGenericAllocationHandle handle);
+  template <typename Function>
+  CUresult ask(const Call<Function>& call) {
+    return ask_driver(call, *process_, *device_, size_);
+  }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, size_); }
 
  private:
@@ -70,7 +74,7 @@ CUresult create(const Call<Function>& call, CUmemGenericAllocationHandle* handle
   const Go go = step.begin(call.api(), size, prop);
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
-  const CUresult result = call();
+  const CUresult result = step.ask(call);
   step.end(result, *handle);
   return result;
 }

@@ -7,8 +7,8 @@
 #include "shim/core/visible_devices.h"
 #include "shim/nvml/identity.h"
 #include "shim/nvml/real_nvml.h"
+#include "shim/process/limits.h"
 #include "shim/process/process.h"
-#include "shim/process/quota.h"
 
 namespace gpucap::nvml {
 namespace {
@@ -22,9 +22,8 @@ Figures of_process(Process& process, const Identity& identity) {
   for (int i = 0; i < process.device_count(); ++i) {
     Device& device = *process.device(i);
     if (memcmp(device.uuid, identity.uuid, sizeof(device.uuid)) != 0) continue;
-    if (!device.ledger.limited()) return {};
-    look_if_stale(process, device);
-    return {true, device.ledger.limit(), static_cast<uint64_t>(device.ledger.used()), device.ledger.headroom()};
+    const Shown shown = shown_memory(process, device);
+    return {shown.bounded, shown.total_bytes, shown.used_bytes, shown.free_bytes};
   }
   return {};
 }
@@ -49,13 +48,16 @@ int ordinal_of(const Identity& identity) {
 // Before CUDA, or without it: the environment alone decides, and this process holds nothing.
 Figures of_environment(const Identity& identity, uint64_t physical_bytes) {
   const Config& config = Process::config_without_process();
-  if (config.disabled || (!config.refuse_everything && config.limits.empty())) return {};
+  if (config.disabled || (!config.refuse_everything && config.limits.empty() && config.policy.limits.empty()))
+    return {};
   const int ordinal = ordinal_of(identity);
   if (ordinal == core::kNotVisible) return {};
   // A limit that cannot be read is no memory at all, as it is for CUDA.
-  const uint64_t limit = config.refuse_everything
-                             ? 0
-                             : config.limits.for_device(static_cast<uint32_t>(ordinal), identity.text, physical_bytes);
+  const auto number = static_cast<uint32_t>(ordinal);
+  const bool observes = config.on_limit.mode == core::OnLimitValue::Mode::kObserve && !config.refuse_everything;
+  const uint64_t enforced =
+      config.observes_policy ? core::kNoLimit : config.policy.for_device(number, identity.text, physical_bytes);
+  const uint64_t limit = observes ? enforced : config.limit_of(number, identity.text, physical_bytes);
   if (limit == core::kNoLimit) return {};
   return {true, limit, 0, limit};
 }

@@ -7,11 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+
+#include "shim/process/policy_file.h"
 
 namespace gpucap {
-namespace {
-
-__attribute__((format(printf, 2, 3))) void complain(Config* config, const char* format, ...) {
+void complain(Config* config, const char* format, ...) {
   if (config->complaint_count == Config::kMaxComplaints) return;
   va_list arguments;
   va_start(arguments, format);
@@ -19,6 +20,8 @@ __attribute__((format(printf, 2, 3))) void complain(Config* config, const char* 
   vsnprintf(text, sizeof(config->complaints[0]), format, arguments);
   va_end(arguments);
 }
+
+namespace {
 
 // For a terminal: no control characters, not endless.
 struct Shown {
@@ -47,6 +50,60 @@ void read_limits(Config* config) {
     complain(config, "GPUCAP_LIMIT='%s': '%s' %s; %s. Until it is set right, no GPU context is given out", shown.text,
              error.part, error.reason, core::kLimitHelp);
   }
+}
+
+// A budget that is not understood is not shared, which must not pass for one that is kept.
+void read_group(Config* config) {
+  const char* group = getenv("GPUCAP_GROUP");
+  const char* limit = getenv("GPUCAP_GROUP_LIMIT");
+  const bool has_group = group != nullptr && *group != '\0';
+  if (has_group && !core::is_group_name(group)) {
+    config->refuse_everything = true;
+    complain(config, "GPUCAP_GROUP='%s' is not a group's name: %s. Until it is set right, no GPU context is given out",
+             Shown(group).text, core::kGroupNameHelp);
+  } else if (has_group) {
+    snprintf(config->group, sizeof(config->group), "%s", group);
+  }
+  if (limit == nullptr || *limit == '\0') return;
+  core::LimitError error;
+  if (!config->group_limits.parse(limit, &error)) {
+    config->refuse_everything = true;
+    complain(config, "GPUCAP_GROUP_LIMIT='%s': '%s' %s; %s. Until it is set right, no GPU context is given out",
+             Shown(limit).text, error.part, error.reason, core::kLimitHelp);
+  } else if (!has_group) {
+    config->refuse_everything = true;
+    complain(config,
+             "GPUCAP_GROUP_LIMIT='%s' without GPUCAP_GROUP limits nothing: name the group too. Until it is set right, "
+             "no GPU context is given out",
+             Shown(limit).text);
+  }
+}
+
+void read_on_limit(Config* config) {
+  const char* value = getenv("GPUCAP_ON_LIMIT");
+  core::OnLimitValue asked;
+  if (value != nullptr && !core::parse_on_limit(value, &asked))
+    complain(config, "GPUCAP_ON_LIMIT='%s' is not understood, so deny is used: %s", Shown(value).text,
+             core::kOnLimitHelp);
+  using Mode = core::OnLimitValue::Mode;
+  const core::Policy& policy = config->policy;
+  config->observes_policy = policy.has_on_limit && policy.on_limit.mode == Mode::kObserve;
+  // A process may observe limits of its own; those of the policy file hold all the same, see Bounds.
+  const bool observes_own = asked.mode == Mode::kObserve && !config->observes_policy;
+  config->on_limit = observes_own ? asked : policy.on_limit_with(value == nullptr ? nullptr : &asked);
+}
+
+// The policy file may put a user's processes into a group, whatever they ask, at a place that they cannot choose.
+void enter_policys_group(Config* config) {
+  const char* assigned = config->policy.group;
+  if (*assigned == '\0') return;
+  if (config->group[0] != '\0' && strcmp(config->group, assigned) != 0)
+    complain(config, "GPUCAP_GROUP='%s' is not used: %s puts this user's processes into group '%s'", config->group,
+             core::kPolicyPath, assigned);
+  snprintf(config->group, sizeof(config->group), "%s", assigned);
+  snprintf(config->group_directory, sizeof(config->group_directory), "/dev/shm/gpucap-%ld",
+           static_cast<long>(geteuid()));
+  config->group_directory_is_default = true;
 }
 
 void read_log(Config* config) {
@@ -100,16 +157,37 @@ void read_directory(Config* config) {
 }  // namespace
 
 void read_config(Config* config) {
+  read_group(config);
+  read_policy_file(config);
   const char* disable = getenv("GPUCAP_DISABLE");
-  config->disabled = disable != nullptr && strcmp(disable, "1") == 0;
-  if (config->disabled) return;
-  if (disable != nullptr && *disable != '\0' && strcmp(disable, "0") != 0)
+  const bool asked_to_disable = disable != nullptr && strcmp(disable, "1") == 0;
+  if (asked_to_disable && !config->policy.binds()) {
+    new (config) Config;  // in place: it is too large for somebody else's stack
+    config->disabled = true;
+    return;
+  }
+  if (asked_to_disable) {
+    complain(config, "GPUCAP_DISABLE=1 has no effect: %s sets limits for this user", core::kPolicyPath);
+  } else if (disable != nullptr && *disable != '\0' && strcmp(disable, "0") != 0) {
     complain(config, "GPUCAP_DISABLE='%s' is neither 0 nor 1; gpucap stays on", Shown(disable).text);
+  }
+  if (config->policy.closed) config->refuse_everything = true;
   read_limits(config);
+  read_on_limit(config);
   read_log(config);
   read_directory(config);
+  memcpy(config->group_directory, config->directory, sizeof(config->group_directory));
+  config->group_directory_is_default = config->directory_is_default;
+  enter_policys_group(config);
   const char* run_id = getenv("GPUCAP_RUN_ID");
   if (run_id != nullptr) snprintf(config->run_id, sizeof(config->run_id), "%s", run_id);
+}
+
+uint64_t Config::limit_of(uint32_t ordinal, std::string_view uuid_text, uint64_t physical_bytes) const {
+  if (refuse_everything) return 0;
+  const uint64_t own = limits.for_device(ordinal, uuid_text, physical_bytes);
+  const uint64_t allowed = policy.for_device(ordinal, uuid_text, physical_bytes);
+  return own < allowed ? own : allowed;
 }
 
 }  // namespace gpucap

@@ -9,6 +9,7 @@
 
 #include "shim/core/block_map.h"
 #include "shim/core/ledger.h"
+#include "wire/group_member.h"
 #include "wire/layout.h"
 
 namespace gpucap {
@@ -40,6 +41,19 @@ struct Device {
 
   // Held while one thread looks, reclaims and refuses; the others wait here rather than refuse on half a figure.
   std::mutex slow;
+
+  // What `gpucap set` asked for, as far as it was taken over; see limits.h.
+  const gpucap_control* control = nullptr;
+  std::atomic<uint64_t> control_seen{0};
+
+  // What the policy file allows at most, to this process and to its group.
+  uint32_t limit_source = GPUCAP_LIMIT_FROM_NOWHERE;
+  uint64_t policy_limit = core::kNoLimit;
+  uint64_t group_policy_limit = core::kNoLimit;
+  // The budget that it shares with other processes, and the number of this device there; null: none.
+  wire::GroupMember* group = nullptr;
+  int group_number = 0;
+  std::atomic<bool> in_line{false};  // one thread stands in the group's line; others of the process stand behind it
 
   std::atomic<bool> active{false};  // gauges and truth are set up
   gpucap_device* gauge = nullptr;   // in the segment, or in memory of our own where there is none

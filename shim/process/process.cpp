@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "shim/process/log.h"
 #include "shim/process/pages.h"
@@ -95,7 +96,7 @@ const Config& Process::config_without_process() {
       state = early_state.load(std::memory_order_acquire);
     } else if (early_state.compare_exchange_strong(state, self)) {  // also in a child forked while its parent read
       const int saved = errno;
-      early_config = Config{};
+      new (&early_config) Config;  // in place: it is too large for somebody else's stack
       read_config(&early_config);
       errno = saved;
       early_state.store(kConfigRead, std::memory_order_release);
@@ -108,9 +109,17 @@ const Config& Process::config_without_process() {
 void Process::apply_limits() {
   for (int i = 0; i < device_count_; ++i) {
     Device& device = devices_[i];
-    device.ledger.set_limit(config_.refuse_everything
-                                ? 0
-                                : config_.limits.for_device(device.ordinal, device.uuid_text, device.physical_bytes));
+    const uint64_t limit = config_.limit_of(device.ordinal, device.uuid_text, device.physical_bytes);
+    const auto of_policy = [&](const auto& policy) {
+      return policy.for_device(device.ordinal, device.uuid_text, device.physical_bytes);
+    };
+    device.ledger.set_limit(limit);
+    device.policy_limit = of_policy(config_.policy);
+    device.group_policy_limit =
+        config_.policy.group[0] != '\0' ? of_policy(config_.policy.group_policy) : of_policy(config_.group_policy);
+    device.limit_source = limit == core::kNoLimit        ? GPUCAP_LIMIT_FROM_NOWHERE
+                          : limit == device.policy_limit ? GPUCAP_LIMIT_FROM_POLICY
+                                                         : GPUCAP_LIMIT_FROM_ENVIRONMENT;
   }
   for (int i = 0; i < config_.limits.count(); ++i) {
     const core::LimitRule& rule = config_.limits.rule(i);
@@ -130,6 +139,7 @@ void Process::activate_slow(Device& device) {
     const gpucap_truth truth = parts_.truth.open == nullptr ? GPUCAP_TRUTH_NONE : parts_.truth.open(device);
     set(device.gauge->truth, static_cast<uint32_t>(truth));
     if (truth != GPUCAP_TRUTH_NVML) lose_truth(device, truth);
+    join_group(device);
     set(device.gauge->active, uint64_t{1});
     device.stale.store(true, std::memory_order_relaxed);
     device.active.store(true, std::memory_order_release);
@@ -146,9 +156,13 @@ void Process::lose_truth(Device& device, gpucap_truth instead) {
                                                : "nothing is counted");
 }
 
+void Process::end() {
+  telemetry_.mark_ended();
+  group_.leave();
+}
+
 void Process::at_exit() {
-  if (state_.load(std::memory_order_acquire) == State::kActive && *not_forked_ == kNotForked)
-    instance_.telemetry_.mark_ended();
+  if (state_.load(std::memory_order_acquire) == State::kActive && *not_forked_ == kNotForked) instance_.end();
 }
 
 }  // namespace gpucap

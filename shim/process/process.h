@@ -85,6 +85,9 @@ class Process {
     if (!device.active.load(std::memory_order_acquire)) activate_slow(device);
   }
 
+  // Something that must hold cannot: from here on nothing is given out, and the line says why.
+  void close_down(const char* reason);
+
   // NVML has no figure for this process there: says so once, and goes on by `instead`.
   void lose_truth(Device& device, gpucap_truth instead);
 
@@ -98,6 +101,8 @@ class Process {
   static Process* start();
   void apply_limits();
   void activate_slow(Device& device);
+  void join_group(Device& device);
+  void end();
 
   static Process instance_;
   static Parts parts_;
@@ -110,6 +115,7 @@ class Process {
   int device_count_ = 0;
   core::AllocationTable table_;
   Telemetry telemetry_;
+  wire::GroupMember group_;
   std::mutex activation_;
 };
 

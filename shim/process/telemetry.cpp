@@ -46,6 +46,8 @@ void describe(const void* devices, gpucap_device* gauge) {
   memcpy(gauge->name, device.name, sizeof(gauge->name));
   gauge->physical_bytes = device.physical_bytes;
   gauge->limit_bytes = device.ledger.limit();
+  gauge->policy_limit_bytes = device.policy_limit;
+  gauge->limit_source = device.limit_source;
 }
 
 }  // namespace
@@ -61,6 +63,9 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
   spec.ring_capacity = kRingCapacity;
   spec.run_id = config.run_id;
   spec.version = version;
+  spec.group = config.group;
+  spec.on_limit = static_cast<gpucap_on_limit>(config.on_limit.mode);
+  spec.wait_at_most_ns = config.on_limit.wait_ns;
   spec.describe = describe;
   spec.describe_argument = devices;
   int error_number = 0;
@@ -79,6 +84,7 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
     for (int i = 0; i < device_count; ++i) {
       devices[i].gauge = segment_.device(static_cast<uint32_t>(i));
       devices[i].counters = segment_.counters(static_cast<uint32_t>(i));
+      devices[i].control = segment_.control();
     }
   }
 }
@@ -87,7 +93,7 @@ void Telemetry::record(const Device& device, const Event& event) {
   gpucap_api_counter& counter = device.counters[event.api];
   if (event.operation == GPUCAP_OP_REFUSE) {
     add(counter.refused, 1);
-  } else if (event.operation != GPUCAP_OP_FAIL) {
+  } else if (event.operation == GPUCAP_OP_CHARGE || event.operation == GPUCAP_OP_RELEASE) {
     add(counter.calls, 1);
     add(counter.bytes, event.bytes);
   }
@@ -105,6 +111,7 @@ void Telemetry::record(const Device& device, const Event& event) {
   out.bytes = event.bytes;
   out.used_after = static_cast<uint64_t>(device.ledger.used());
   out.latency_ns = event.latency_ns;
+  out.refused_by = static_cast<uint8_t>(event.refused_by);
   ring_.publish(out);
 }
 

@@ -23,6 +23,7 @@ struct Event {
   int32_t result = 0;
   uint64_t address = 0;
   uint64_t bytes = 0;
+  gpucap_refused_by refused_by = GPUCAP_REFUSED_BY_NOTHING;
   uint32_t latency_ns = 0;
 };
 
@@ -43,6 +44,7 @@ class Telemetry {
   // Publishes a device's own figures after a look.
   void looked(const Device& device, int64_t truth_bytes, uint64_t now_ns);
   void mark_ended();
+  [[nodiscard]] const gpucap_control* control() const { return segment_.control(); }
 
  private:
   wire::SegmentWriter segment_;

@@ -21,16 +21,12 @@ TEST(PoolModel, ChargeFollowsWhatTheDriverSays) {
   EXPECT_EQ(pool.reserved(), 32 * kMiB);
 }
 
-TEST(PoolModel, FreeLetsItShrinkAndIsLookedAfterOnce) {
+TEST(PoolModel, TheLastBlockThatOutlivesItIsToldOnce) {
   PoolModel pool;
-  pool.placed();
-  EXPECT_FALSE(pool.shrinkable());
-  pool.freed();
-  EXPECT_EQ(pool.live(), 0u);
-  EXPECT_TRUE(pool.take_shrinkable());
-  EXPECT_FALSE(pool.take_shrinkable());
-  pool.freed();
-  EXPECT_EQ(pool.live(), 0u) << "never below nothing";
+  pool.outlived_by(2);
+  EXPECT_FALSE(pool.free_outliving());
+  EXPECT_TRUE(pool.free_outliving());
+  EXPECT_FALSE(pool.free_outliving()) << "never below nothing";
 }
 
 }  // namespace

@@ -66,6 +66,8 @@ class Child {
     if (input_ >= 0) close(input_);
     input_ = -1;
   }
+  // Takes in what it prints within the time.
+  void poll_once(int at_most_ms) { read_some(at_most_ms); }
   // Lets it end; the wait status as waitpid gives it.
   int finish() {
     close_input();
@@ -81,13 +83,13 @@ class Child {
   std::string out, err;
 
  private:
-  bool read_some() {
+  bool read_some(int at_most_ms = 1000) {
     if (std::chrono::steady_clock::now() > deadline_) return false;
     pollfd ready[2] = {{outputs_[0], POLLIN, 0}, {outputs_[1], POLLIN, 0}};
     for (int i = 0; i < 2; ++i)
       if (ended_[i]) ready[i].fd = -1;
     if (ended_[0] && ended_[1]) return false;
-    poll(ready, 2, 1000);
+    poll(ready, 2, at_most_ms);
     for (int i = 0; i < 2; ++i) {
       if (ended_[i] || ready[i].revents == 0) continue;
       char buffer[4096];

@@ -29,6 +29,21 @@ uint64_t reserve_aligned(uint64_t bytes, uint64_t alignment, uint64_t wanted, in
   return start;
 }
 
+// The same below 4 GiB: for the driver's oldest functions, whose pointers have 32 bits.
+uint64_t reserve_low(uint64_t bytes, uint64_t alignment) {
+#ifdef MAP_32BIT
+  return reserve_aligned(bytes, alignment, 0, MAP_32BIT);
+#else
+  constexpr uint64_t kFirst = uint64_t{1} << 28, kStep = uint64_t{1} << 28, kEnd = uint64_t{1} << 32;
+  for (uint64_t wanted = kFirst; wanted + bytes <= kEnd; wanted += kStep) {
+    const uint64_t start = reserve_aligned(bytes, alignment, wanted, 0);
+    if (start != 0 && start + bytes <= kEnd) return start;
+    if (start != 0) ::munmap(pointer(start), bytes);
+  }
+  return 0;
+#endif
+}
+
 }  // namespace
 
 bool Backing::file_is_ours() const {
@@ -73,7 +88,8 @@ Extent Backing::open_of(pid_t pid, const Extent& theirs) {
 }
 
 uint64_t Backing::map(const Extent& extent, bool low) {
-  const uint64_t address = reserve_aligned(extent.bytes, kBlockBytes, 0, low ? MAP_32BIT : 0);
+  const uint64_t address =
+      low ? reserve_low(extent.bytes, kBlockBytes) : reserve_aligned(extent.bytes, kBlockBytes, 0, 0);
   if (address == 0) return 0;
   if (map_at(address, extent)) return address;
   release(address, extent.bytes);

@@ -1,4 +1,5 @@
-// The two cards of the fake machine, by physical index: names and identities. Shared by the fake driver and fake NVML.
+// The cards of the fake machine, by physical index: how many, names and identities. Shared by the fake driver and fake
+// NVML.
 #pragma once
 
 #include <cstdio>
@@ -9,6 +10,13 @@
 #include "tests/fake_cuda/sizes.h"
 
 namespace fake {
+
+// FAKE_CUDA_DEVICES, or two.
+inline int device_count() {
+  const char* const text = std::getenv("FAKE_CUDA_DEVICES");
+  const int count = text == nullptr ? 2 : std::atoi(text);
+  return count < 1 ? 1 : count > kMostDevices ? kMostDevices : count;
+}
 
 struct CardUuid {
   unsigned char bytes[16];
@@ -50,21 +58,21 @@ inline int find_card(const std::string& entry) {
   if (first == std::string::npos) return -1;
   const std::string name = entry.substr(first, entry.find_last_not_of(' ') - first + 1);
   if (name.rfind("GPU-", 0) == 0 && name.size() > 4) {
-    for (int i = 0; i < kDeviceCount; ++i) {
+    for (int i = 0; i < device_count(); ++i) {
       if (card_uuid_text(i).compare(0, name.size(), name) == 0) return i;
     }
     return -1;
   }
   char* end = nullptr;
   const long number = std::strtol(name.c_str(), &end, 10);
-  return *end == '\0' && number >= 0 && number < kDeviceCount ? static_cast<int>(number) : -1;
+  return *end == '\0' && number >= 0 && number < device_count() ? static_cast<int>(number) : -1;
 }
 
 // The card of a PCI id in either length, or -1.
 inline int find_card_by_pci(const char* text) {
   unsigned domain = 0, bus = 0, slot = 0, function = 0;
   if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) return -1;
-  if (domain != 0 || slot != 0 || function != 0 || bus < 1 || bus > kDeviceCount) return -1;
+  if (domain != 0 || slot != 0 || function != 0 || bus < 1 || static_cast<int>(bus) > device_count()) return -1;
   return static_cast<int>(bus) - 1;
 }
 

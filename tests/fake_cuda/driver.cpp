@@ -83,7 +83,7 @@ std::vector<int> visible_devices() {
   std::vector<int> result;
   const char* const text = std::getenv("CUDA_VISIBLE_DEVICES");
   if (text == nullptr) {
-    for (int i = 0; i < kDeviceCount; ++i) result.push_back(i);
+    for (int i = 0; i < device_count(); ++i) result.push_back(i);
     return result;
   }
   std::string rest = text;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/fake_cuda/cards.h"
 #include "tests/fake_cuda/truth.h"
 
 int main(int argc, char** argv) {
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
     std::perror("fake_truth: the state file");
     return 2;
   }
-  for (int device = 0; device < fake::kDeviceCount; ++device) {
+  for (int device = 0; device < fake::device_count(); ++device) {
     fake::TruthFigures figures;
     if (!truth.find(std::atoi(argv[1]), device, &figures)) {
       std::fprintf(stderr, "fake_truth: process %s has never used the fake driver\n", argv[1]);

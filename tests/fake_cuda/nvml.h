@@ -33,7 +33,7 @@ struct Nvml {
   std::mutex lock;
   unsigned users = 0;  // nvmlInit and nvmlShutdown count
   Truth truth;
-  NvmlCard cards[kDeviceCount];
+  NvmlCard cards[kMostDevices];
 };
 
 Nvml& nvml();

@@ -14,7 +14,7 @@ NvmlReturn initialise(Nvml& state) {
   const char* const fail = std::getenv("FAKE_NVML_FAIL_INIT");
   if (fail != nullptr && std::strcmp(fail, "1") == 0) return kNvmlDriverNotLoaded;
   if (!state.truth.open()) return kNvmlUnknown;
-  for (int i = 0; i < kDeviceCount; ++i) state.cards[i].physical = i;
+  for (int i = 0; i < kMostDevices; ++i) state.cards[i].physical = i;
   ++state.users;
   return kNvmlSuccess;
 }
@@ -27,12 +27,12 @@ NvmlReturn cuda_version(int* version) {
 
 NvmlReturn count(unsigned* out) {
   if (out == nullptr) return kNvmlInvalidArgument;
-  *out = kDeviceCount;
+  *out = static_cast<unsigned>(device_count());
   return kNvmlSuccess;
 }
 
 NvmlReturn by_index(Nvml& state, unsigned index, NvmlCard** out) {
-  if (out == nullptr || index >= kDeviceCount) return kNvmlInvalidArgument;
+  if (out == nullptr || index >= static_cast<unsigned>(device_count())) return kNvmlInvalidArgument;
   *out = &state.cards[index];
   return kNvmlSuccess;
 }
@@ -136,7 +136,7 @@ FAKE_NVML int nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlCard** out) {
 FAKE_NVML int nvmlDeviceGetHandleByUUID(const char* text, NvmlCard** out) {
   return enter_nvml("nvmlDeviceGetHandleByUUID", false, [&](Nvml& state) {
     if (text == nullptr) return kNvmlInvalidArgument;
-    for (int i = 0; i < kDeviceCount; ++i) {
+    for (int i = 0; i < device_count(); ++i) {
       if (card_uuid_text(i) == text) return found(state, i, out);
     }
     return kNvmlNotFound;

@@ -18,7 +18,7 @@ inline constexpr uint64_t kStreamBytes = 576 * kKiB;
 inline constexpr uint64_t kThreadsOnDevice = 2048 * 132;  // of 132 multiprocessors, resident at once
 inline constexpr uint64_t kDefaultStackBytes = 1024;
 
-inline constexpr int kDeviceCount = 2;
+inline constexpr int kMostDevices = 8;
 inline constexpr int kMultiprocessors = 132;
 
 // Above this nothing is a plausible size: refuse before any sum can overflow.

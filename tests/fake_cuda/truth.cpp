@@ -23,7 +23,8 @@ struct ProcessIdentity {
 ProcessIdentity identify(pid_t pid) {
   ProcessIdentity identity;
   char path[64];
-  std::snprintf(path, sizeof(path), "/proc/%d/stat", static_cast<int>(pid));
+  // Two slashes: qemu-user makes up the file of the process that asks, if it sees through the name.
+  std::snprintf(path, sizeof(path), "/proc//%d/stat", static_cast<int>(pid));
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return identity;
   char text[1024];
@@ -73,7 +74,7 @@ bool Truth::open() {
   if (file_ != nullptr) return true;
   const char* named = std::getenv("FAKE_CUDA_STATE");
   const std::string path =
-      named != nullptr && *named != '\0' ? named : "/dev/shm/fake-cuda-" + std::to_string(::getuid());
+      named != nullptr && *named != '\0' ? named : "/dev/shm/fake-cards-" + std::to_string(::getuid());
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) return false;
   struct stat status {};

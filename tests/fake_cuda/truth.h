@@ -25,7 +25,7 @@ struct TruthSlot {
   std::atomic<uint64_t> start_stack;  // tells a new image after exec from the one before; 0 is unknown
   std::atomic<uint64_t> sequence;     // order of claims, to find the latest of a reused pid
   std::atomic<uint64_t> dead;         // 1: the process is gone, only the peaks are left
-  TruthDevice devices[kDeviceCount];
+  TruthDevice devices[kMostDevices];
 };
 
 struct TruthFigures {
@@ -38,7 +38,7 @@ class Truth {
  public:
   static constexpr int kSlots = 4096;
 
-  // Maps the file of FAKE_CUDA_STATE (default /dev/shm/fake-cuda-<uid>), making it if needed. False if that fails.
+  // Maps the file of FAKE_CUDA_STATE (default /dev/shm/fake-cards-<uid>), making it if needed. False if that fails.
   bool open();
   // Takes a slot for the calling process. False if all are taken by living processes.
   bool claim();
@@ -56,6 +56,8 @@ class Truth {
   void each(int device, Visit visit);
   // The figures of one process, living or not. False if it never had a slot, or its slot was needed for another.
   bool find(pid_t pid, int device, TruthFigures* figures);
+  // All slots as they are at this moment, the taken ones first; who is dead shows after a call of the above.
+  [[nodiscard]] const TruthSlot* slots() const { return file_->slots; }
 
  private:
   struct File {

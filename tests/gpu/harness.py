@@ -139,7 +139,10 @@ class Program:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # something was still to be written to a program that ended
 
     def stderr(self):
         return pathlib.Path(self.stderr_path).read_text(errors="replace")

@@ -18,6 +18,8 @@ import time
 import traceback
 
 import checks_bystanders
+import checks_group
+import checks_guide
 import checks_native
 import checks_python
 import checks_rest
@@ -31,6 +33,8 @@ GROUPS = {
     "ways": checks_ways.checks,
     "rest": lambda place: checks_rest.CHECKS,
     "surfaces": lambda place: checks_surfaces.CHECKS,
+    "groups": lambda place: checks_group.CHECKS,
+    "guide": lambda place: checks_guide.CHECKS,
 }
 
 

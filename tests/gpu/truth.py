@@ -5,6 +5,8 @@ Run by the harness as a process of its own, never preloaded. Asks NVML for the c
 it answers, and keeps the highest figure of each process. Answers questions on stdin with one line of JSON on stdout:
   now PID    {"now": {card: bytes}, "max": {card: bytes}}; "now" is read after the question came
   reset PID  the same, and the highest figure starts again at what is held now
+  sum        {"max": {card: bytes}}: the highest that all processes held together in one pass
+  sum-reset  the same, and it starts again
   card       {"total": [bytes], "used": [bytes], "names": [...], "driver": "..."}
   stats      {"passes": n, "longest_gap_us": n, "mean_gap_us": n}: how closely the figures were followed
 It cannot see what comes and goes within one pass. Creates no CUDA context and changes nothing.
@@ -82,6 +84,7 @@ class Watcher:
         self.nvml = nvml
         self.highest = {}  # (card, pid) -> bytes
         self.now = {}
+        self.highest_sum = {}  # card -> bytes
         self.passes = 0
         self.longest = 0.0
         self.started = self.last = time.perf_counter()
@@ -90,7 +93,11 @@ class Watcher:
         now = {}
         highest = self.highest
         for index, card in enumerate(self.nvml.cards):
-            for pid, size in self.nvml.processes(card).items():
+            held = self.nvml.processes(card)
+            together = sum(held.values())
+            if together > self.highest_sum.get(index, -1):
+                self.highest_sum[index] = together
+            for pid, size in held.items():
                 key = (index, pid)
                 now[key] = size
                 if size > highest.get(key, -1):
@@ -105,6 +112,12 @@ class Watcher:
     def answer(self, words):
         if words[0] == "card":
             return self.nvml.describe()
+        if words[0] in ("sum", "sum-reset"):
+            reply = {"max": dict(self.highest_sum)}
+            if words[0] == "sum-reset":
+                self.highest_sum.clear()
+            self.look()
+            return reply
         if words[0] == "stats":
             mean = (self.last - self.started) / max(1, self.passes)
             return {"passes": self.passes, "longest_gap_us": round(self.longest * 1e6), "mean_gap_us": round(mean * 1e6, 1)}

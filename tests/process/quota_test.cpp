@@ -146,14 +146,15 @@ void reclaim(Process&, Device&, void* argument) {
 TEST_F(QuotaTest, RoomIsMadeOnceBeforeARefusalAndNotBeforeAGrant) {
   begin("4G");
   Reclaimed reclaimed;
-  ASSERT_EQ(reserve(*process_, *device_, 3 * kGiB, reclaim, &reclaimed), Verdict::kGranted);
+  ASSERT_EQ(reserve(*process_, *device_, {3 * kGiB, 0, reclaim, &reclaimed}), Verdict::kGranted);
   FakeCard::truth_bytes += static_cast<int64_t>(3 * kGiB);
   settle(*device_, GPUCAP_KIND_POOL, 3 * kGiB, 3 * kGiB);
   EXPECT_EQ(reclaimed.calls, 0);
-  EXPECT_EQ(reserve(*process_, *device_, 2 * kGiB, reclaim, &reclaimed), Verdict::kRefused);
+  EXPECT_EQ(reserve(*process_, *device_, {2 * kGiB, 0, reclaim, &reclaimed}), Verdict::kRefused);
   EXPECT_EQ(reclaimed.calls, 1);
   reclaimed.frees = static_cast<int64_t>(2 * kGiB);
-  EXPECT_EQ(reserve(*process_, *device_, 2 * kGiB, reclaim, &reclaimed), Verdict::kGranted) << "the room that was made";
+  EXPECT_EQ(reserve(*process_, *device_, {2 * kGiB, 0, reclaim, &reclaimed}), Verdict::kGranted)
+      << "the room that was made";
   EXPECT_EQ(reclaimed.calls, 2);
 }
 
@@ -219,9 +220,9 @@ TEST_F(QuotaTest, RefusalIsCountedToldAndWorthReading) {
   ASSERT_TRUE(take(kGiB, GPUCAP_KIND_POOL));
   FakeCard::truth_bytes += static_cast<int64_t>(512 * kMiB);
   look(*process_, *device_, true);
-  refuse(*process_, *device_, test::kAlloc, "cudaMalloc (cuMemAlloc_v2)", 3 * kGiB, 2);
+  refuse(*process_, *device_, test::kAlloc, 3 * kGiB, 2);
   EXPECT_EQ(errors.text(),
-            "gpucap: refused cudaMalloc (cuMemAlloc_v2) of 3.00 GiB on GPU 0: the cap of 4.00 GiB has 2.50 GiB used "
+            "gpucap: refused cuMemAlloc_v2 of 3.00 GiB on GPU 0: the cap of 4.00 GiB has 2.50 GiB used "
             "(data 1.00 GiB, pools 1.00 GiB, driver 512.00 MiB), 1.50 GiB left [pid " +
                 std::to_string(getpid()) + "]\n");
   EXPECT_EQ(output.text(), "");
@@ -235,7 +236,7 @@ TEST_F(QuotaTest, RefusalIsCountedToldAndWorthReading) {
 TEST_F(QuotaTest, ManyRefusalsAreAllCountedAndFewAreSaid) {
   begin("4G");
   test::Capture errors(STDERR_FILENO);
-  for (int i = 0; i < 5000; ++i) refuse(*process_, *device_, test::kAlloc, "cuMemAlloc_v2", kMiB, 2);
+  for (int i = 0; i < 5000; ++i) refuse(*process_, *device_, test::kAlloc, kMiB, 2);
   EXPECT_EQ(gauge().refused_count, 5000u);
   const int said = test::count_of(errors.text(), "refused cuMemAlloc_v2");
   EXPECT_GE(said, 1);

@@ -1,7 +1,11 @@
-// The launcher's pure parts: what a loader's trace means, and the line at the end.
+// The launcher's pure parts: what a loader's trace means, names of cards, the choice of one, new limits, and the line
+// at the end.
 #include <gtest/gtest.h>
 
+#include "tools/gpucap/gpu_name.h"
 #include "tools/gpucap/probe_child.h"
+#include "tools/gpucap/room.h"
+#include "tools/gpucap/set_limit.h"
 #include "tools/gpucap/summary.h"
 
 namespace gpucap::tools {
@@ -113,6 +117,86 @@ TEST(RunSummary, RemembersAProcessThatWasSweptMeanwhile) {
 TEST(RunSummary, CutsALongCommand) {
   RunSummary summary("run");
   EXPECT_EQ(summary.text(std::string(100, 'x')), std::string(59, 'x') + "~: no CUDA use was seen");
+}
+
+TEST(RunSummary, TellsTwoCardsApartThatTwoProcessesNumberAlike) {
+  Segment a = segment_of("a", kGiB, 0);
+  Segment b = segment_of("b", 2 * kGiB, 1);
+  a.snapshot.devices[0].gauges.uuid[0] = 0xab;
+  b.snapshot.devices[0].gauges.uuid[0] = 0xcd;
+  const std::string text = summary_of({a, b});
+  EXPECT_NE(text.find("peak 1.00 GiB of 4.00 GiB on GPU 0 (GPU-ab000000)"), std::string::npos) << text;
+  EXPECT_NE(text.find(", 2.00 GiB of 4.00 GiB on GPU 0 (GPU-cd000000), 1 refusal"), std::string::npos) << text;
+}
+
+TEST(RunSummary, SuggestsNothingWhereNothingWasObserved) {
+  Segment segment = segment_of("a", kGiB + 1, 0);
+  segment.snapshot.on_limit = GPUCAP_ON_LIMIT_OBSERVE;
+  EXPECT_EQ(summary_of({segment}), "python train.py: peak 1.00 GiB of 4.00 GiB on GPU 0, 0 refusals");
+  segment.snapshot.devices[0].gauges.observed_count = 1;
+  EXPECT_NE(summary_of({segment}).find("let everything through: 1025M on GPU 0"), std::string::npos);
+}
+
+TEST(GpuNames, AreAnyANumberOrTheBeginningOfAUuid) {
+  GpuName name;
+  ASSERT_TRUE(parse_gpu_name("any", true, &name));
+  EXPECT_TRUE(name.matches(7, "GPU-1234"));
+  EXPECT_FALSE(parse_gpu_name("any", false, &name));
+  ASSERT_TRUE(parse_gpu_name("12", true, &name));
+  EXPECT_TRUE(name.matches(12, ""));
+  EXPECT_FALSE(name.matches(1, ""));
+  ASSERT_TRUE(parse_gpu_name("gpu-AB", true, &name));
+  EXPECT_TRUE(name.matches(0, "GPU-abcd"));
+  EXPECT_TRUE(name.matches(0, "MIG-abcd")) << "the digits decide";
+  EXPECT_FALSE(name.matches(0, "GPU-bcd"));
+  for (const char* text : {"-1", "x", "GPU-", "GPU-xyz", "1x", "99999", "abcd"}) {
+    EXPECT_FALSE(parse_gpu_name(text, true, &name)) << text;
+  }
+}
+
+RoomOffer offer_of(uint64_t free_bytes, uint64_t needed_bytes, uint32_t ordinal = 0) {
+  RoomOffer offer;
+  offer.card.ordinal = ordinal;
+  offer.card.total_bytes = 16 * kGiB;
+  offer.card.free_bytes = free_bytes;
+  offer.needed_bytes = needed_bytes;
+  return offer;
+}
+
+TEST(Offers, TheRoomiestThatFitsIsTakenAndOfEqualOnesTheFirst) {
+  EXPECT_EQ(best_offer({offer_of(3 * kGiB, 4 * kGiB)}), nullptr);
+  const std::vector<RoomOffer> offers = {offer_of(5 * kGiB, kGiB, 0), offer_of(9 * kGiB, kGiB, 1),
+                                         offer_of(9 * kGiB, kGiB, 2)};
+  EXPECT_EQ(best_offer(offers), &offers[1]);
+}
+
+TEST(Offers, AreBoundedByTheGroup) {
+  RoomOffer offer = offer_of(9 * kGiB, 4 * kGiB);
+  offer.group_limit_bytes = 8 * kGiB;
+  offer.group_used_bytes = 4 * kGiB;
+  EXPECT_TRUE(offer.fits());
+  offer.group_used_bytes += 1;
+  EXPECT_FALSE(offer.fits());
+  EXPECT_FALSE(offer.never_fits());
+  offer.group_used_bytes = 9 * kGiB;  // after the limit was made smaller
+  EXPECT_EQ(offer.free_bytes(), 0u);
+  offer.group_limit_bytes = 4 * kGiB - 1;
+  EXPECT_TRUE(offer.never_fits());
+}
+
+TEST(NewLimits, HoldForTheCardsThatTheyName) {
+  NewLimit limit;
+  ASSERT_FALSE(limit.parse("50%", ""));
+  EXPECT_EQ(limit.for_device(3, "GPU-aa", 8 * kGiB), 4 * kGiB);
+  ASSERT_FALSE(limit.parse("0=1G,GPU-bb00=2G", ""));
+  EXPECT_EQ(limit.for_device(0, "GPU-aa00", 0), kGiB);
+  EXPECT_EQ(limit.for_device(1, "GPU-bb00", 0), 2 * kGiB);
+  EXPECT_EQ(limit.for_device(1, "GPU-cc00", 0), std::nullopt);
+  ASSERT_FALSE(limit.parse("none", "1"));
+  EXPECT_EQ(limit.for_device(1, "", 0), core::kNoLimit);
+  EXPECT_EQ(limit.for_device(0, "", 0), std::nullopt);
+  EXPECT_TRUE(limit.parse("0=1G", "0"));
+  EXPECT_TRUE(limit.parse(" ", ""));
 }
 
 }  // namespace

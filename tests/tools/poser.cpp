@@ -1,10 +1,14 @@
 // Poses as a process that uses CUDA under gpucap, for the programs' tests: makes a segment with the writer's own code,
 // fills it as its arguments say and then does what they say. Links the writer's half only.
 //
-//   poser DIR [device=N used=BYTES limit=BYTES driver=BYTES peak=BYTES refused=N ...] [events=N] [dropped=N]
+//   poser DIR [device=N used=BYTES limit=BYTES driver=BYTES peak=BYTES refused=N uuid=0..255 waiting=BYTES
+//             last_refused=BYTES by=N source=N policy=BYTES group_limit=BYTES group_used=BYTES
+//             observed=N observed_bytes=BYTES waits=N waits_ns=NS failed=N physical=BYTES ...]
+//             [group=NAME] [on_limit=N] [events=N] [latency=NS] [op=N bytes=BYTES] [dropped=N]
 //             [then=wait|exit|end|kill]
 //
-// Figures go to the latest device named (0 at first). Prints "ready" once the segment is there.
+// Figures go to the latest device named (0 at first); `uuid` fills all bytes of one. `op` publishes one event.
+// POSER_DEVICES is how many there are (2). Prints "ready" once the segment is there.
 #include <signal.h>
 #include <unistd.h>
 
@@ -32,6 +36,20 @@ gpucap_ring_header* ring_header(const gpucap::wire::SegmentWriter& writer) {
   std::abort();
 }
 
+uint32_t latency_ns = 0;  // of the events that follow
+
+void publish_one(const gpucap::wire::SegmentWriter& writer, uint8_t operation, uint64_t bytes) {
+  gpucap_event event = {};
+  event.monotonic_ns = gpucap::wire::monotonic_now_ns();
+  event.operation = operation;
+  event.api = operation == GPUCAP_OP_RELEASE ? 2 : 1;
+  event.bytes = bytes;
+  event.refused_by = operation == GPUCAP_OP_REFUSE ? GPUCAP_REFUSED_BY_GROUP : GPUCAP_REFUSED_BY_NOTHING;
+  event.result = operation == GPUCAP_OP_REFUSE || operation == GPUCAP_OP_FAIL ? 2 : 0;
+  event.latency_ns = latency_ns;
+  if (!writer.ring().publish(event)) std::abort();
+}
+
 void publish(const gpucap::wire::SegmentWriter& writer, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     gpucap_event event = {};
@@ -46,6 +64,7 @@ void publish(const gpucap::wire::SegmentWriter& writer, uint64_t count) {
     event.bytes = (i + 1) << 20;
     event.address = refused ? 0 : 0x7f0000000000 + (i << 21);
     event.used_after = i << 21;
+    event.latency_ns = latency_ns;
     if (!writer.ring().publish(event)) std::abort();
   }
 }
@@ -56,13 +75,16 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   gpucap::wire::SegmentSpec spec;
   spec.directory = argv[1];
-  spec.device_count = 2;
+  const char* devices = std::getenv("POSER_DEVICES");
+  spec.device_count = devices != nullptr ? static_cast<uint32_t>(std::atoi(devices)) : 2;
   spec.api_names = kApiNames.data();
   spec.api_count = kApiNames.size();
   spec.ring_capacity = 64;
   const char* run_id = std::getenv("GPUCAP_RUN_ID");
   spec.run_id = run_id != nullptr ? run_id : "";
   spec.version = "test";
+  const char* group = std::getenv("GPUCAP_GROUP");
+  spec.group = group != nullptr ? group : "";
   gpucap::wire::SegmentWriter writer;
   int error_number = 0;
   if (const auto error = writer.create(spec, &error_number); error != gpucap::wire::SegmentError::kNone) {
@@ -71,6 +93,7 @@ int main(int argc, char** argv) {
   }
   gpucap_device* device = writer.device(0);
   std::string then = "wait";
+  uint8_t operation = 0;
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
     const std::string key = word.substr(0, word.find('='));
@@ -83,6 +106,36 @@ int main(int argc, char** argv) {
     if (key == "peak") device->peak_bytes = static_cast<uint64_t>(number);
     if (key == "refused") device->refused_count = static_cast<uint64_t>(number);
     if (key == "used") device->active = 1;
+    if (key == "waiting") {
+      device->waiting_count = 1;
+      device->waiting_bytes = static_cast<uint64_t>(number);
+      device->waiting_monotonic_ns = gpucap::wire::monotonic_now_ns();
+    }
+    if (key == "last_refused") {
+      device->last_refused_bytes = static_cast<uint64_t>(number);
+      device->last_refused_monotonic_ns = gpucap::wire::monotonic_now_ns();
+      device->last_refused_api = 1;
+      device->last_refused_origin = 3;
+    }
+    if (key == "by") device->last_refused_by = static_cast<uint32_t>(number);
+    if (key == "group") std::strncpy(writer.header()->group, value.c_str(), sizeof(writer.header()->group) - 1);
+    if (key == "latency") latency_ns = static_cast<uint32_t>(number);
+    if (key == "op") operation = static_cast<uint8_t>(number);
+    if (key == "bytes") publish_one(writer, operation, static_cast<uint64_t>(number));
+    if (key == "on_limit") writer.header()->on_limit = static_cast<uint32_t>(number);
+    if (key == "source") device->limit_source = static_cast<uint32_t>(number);
+    if (key == "uuid") std::memset(device->uuid, static_cast<int>(number), sizeof(device->uuid));
+    const struct {
+      const char* key;
+      uint64_t* to;
+    } counts[] = {{"policy", &device->policy_limit_bytes},   {"physical", &device->physical_bytes},
+                  {"group_used", &device->group_used_bytes}, {"group_limit", &device->group_limit_bytes},
+                  {"observed", &device->observed_count},     {"observed_bytes", &device->observed_bytes},
+                  {"waits", &device->waits_count},           {"waits_ns", &device->waits_ns},
+                  {"failed", &device->failed_count}};
+    for (const auto& count : counts) {
+      if (key == count.key) *count.to = static_cast<uint64_t>(number);
+    }
     if (key == "events") publish(writer, static_cast<uint64_t>(number));
     if (key == "dropped") ring_header(writer)->dropped = static_cast<uint64_t>(number);
     if (key == "then") then = value;

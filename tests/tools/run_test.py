@@ -1,11 +1,9 @@
 """Runs `gpucap run` with a stand-in for the library. Arguments: gpucap, stand-in library, static program, poser."""
-import ctypes
+import json
 import os
-import platform
 import resource
 import shutil
 import signal
-import stat
 import struct
 import subprocess
 import sys
@@ -14,6 +12,7 @@ import time
 import unittest
 
 GPUCAP, STAND_IN, STATIC, POSER = sys.argv[1:5]
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/gpucap.md")
 GIB = 1 << 30
 
 
@@ -32,6 +31,7 @@ def loader_of_this_machine():
 class RunTest(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="gpucap-run-test-")
+        self.addCleanup(shutil.rmtree, self.dir)  # also when the rest of this fails, where there is no tearDown
         self.library = os.path.join(self.dir, "libstandin.so")
         shutil.copy(STAND_IN, self.library)
         self.segments = os.path.join(self.dir, "segments")
@@ -40,9 +40,6 @@ class RunTest(unittest.TestCase):
         # Where the tests are built with a sanitizer, the stand-in comes before its runtime.
         self.env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
         self.env.update(GPUCAP_LIBRARY=self.library, GPUCAP_DIR=self.segments, STAND_IN_TRACE=self.trace)
-
-    def tearDown(self):
-        shutil.rmtree(self.dir)
 
     def run_it(self, *words, **kwargs):
         kwargs.setdefault("env", self.env)
@@ -81,6 +78,13 @@ class RunTest(unittest.TestCase):
         self.assertEqual(result.stdout, f"4G|info|{self.dir}/log.%p|{self.segments}|{self.library}|16\n")
         with open(self.trace) as file:
             self.assertEqual(file.read(), "loaded\n")
+
+    def test_groups_and_what_happens_at_the_limit_are_set(self):
+        show = 'echo "$GPUCAP_GROUP|$GPUCAP_GROUP_LIMIT|$GPUCAP_ON_LIMIT"'
+        words = ["run", "-q", "--group", "team-a", "--group-limit", "8G", "--on-limit", "wait:5m", "--", "sh", "-c", show]
+        self.assertEqual(self.run_it(*words).stdout, "team-a|8G|wait:5m\n")
+        self.env.update(GPUCAP_GROUP="b", GPUCAP_ON_LIMIT="observe")
+        self.assertEqual(self.run_it("run", "-q", "--", "sh", "-c", show).stdout, "b||observe\n")
 
     def test_other_preloads_stay_behind_ours(self):
         other = os.path.join(self.dir, "other.so")
@@ -198,7 +202,73 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_it("run", "--", "true").stderr, "gpucap: true: no CUDA use was seen\n")
         self.assertEqual(self.run_it("run", "--quiet", "--", "true").stderr, "")
 
+    def observed(self, *words):
+        return self.run_it("run", *words, "--", POSER, self.segments, f"limit={4 * GIB}", f"used={GIB}", f"peak={5 * GIB + 1}",
+                           "on_limit=2", "observed=3", f"observed_bytes={2 * GIB}", "waits=2", "waits_ns=1500000000", "failed=1",
+                           "then=end")
+
+    def test_the_end_tells_what_was_observed_and_suggests_a_limit(self):
+        lines = self.observed("--limit", "4G").stderr.splitlines()
+        self.assertTrue(lines[0].endswith(
+            ": peak 5.00 GiB of 4.00 GiB on GPU 0, 0 refusals, 3 let through that the limit would have refused (2.00 GiB), "
+            "2 waits for room (1s), 1 turned down by the card itself"), lines)
+        self.assertEqual(lines[1:], ["gpucap: the smallest limit that would have let everything through: 5121M on GPU 0"])
+
+    def test_the_summary_is_one_json_object(self):
+        path = os.path.join(self.dir, "summary.json")
+        result = self.observed("--json", "--summary", path)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        summary = json.loads(result.stderr)
+        with open(path) as file:
+            self.assertEqual(json.load(file), summary)
+        self.assertEqual((summary["schema"], summary["exit_status"], summary["signal"], summary["group"]), (1, 0, None, None))
+        self.assertEqual(summary["command"][0], POSER)
+        self.assertGreater(summary["duration_ns"], 0)
+        (device,) = summary["devices"]
+        self.assertEqual({key: device[key] for key in ("limit_bytes", "on_limit", "peak_bytes", "refused", "observed", "waits",
+                                                       "waits_ns", "failed", "suggested_limit_bytes")},
+                         {"limit_bytes": 4 * GIB, "on_limit": "observe", "peak_bytes": 5 * GIB + 1, "refused": 0, "observed": 3,
+                          "waits": 2, "waits_ns": 1500000000, "failed": 1, "suggested_limit_bytes": 5121 << 20})
+        with open(MANUAL) as file:
+            manual = file.read()
+        for name in [*summary, *device]:
+            self.assertIn(f"`{name}`", manual)
+
+    def test_the_summary_goes_to_its_file_when_quiet_and_tells_of_a_signal(self):
+        path = os.path.join(self.dir, "summary.json")
+        result = self.run_it("run", "-q", "--summary", path, "--", "sh", "-c", "kill -9 $$")
+        self.assertEqual((result.returncode, result.stderr), (-9, ""))
+        with open(path) as file:
+            summary = json.load(file)
+        self.assertEqual((summary["exit_status"], summary["signal"], summary["devices"]), (None, 9, []))
+        result = self.run_it("run", "--summary", self.dir + "/no/such", "--", "touch", "started")
+        self.assertEqual(result.returncode, 125)
+
     # What is not started
+
+    def test_values_that_cannot_be_used_are_refused_before_the_start(self):
+        for words in (["--group", "-x"], ["--group", "a/b"], ["--group", "x" * 64], ["--group-limit", "4G"],
+                      ["--group", "a", "--group-limit", "4X"], ["--on-limit", "panic"], ["--on-limit", "wait:"],
+                      ["--on-limit", "wait:0s"], ["--wait", "4"], ["--wait", "0=4G"], ["--wait-timeout", "5m"],
+                      ["--wait", "4G", "--wait-timeout", "soon"], ["--gpu", "first"], ["--gpu", "-1"], ["--group", ""],
+                      ["--on-limit", ""], ["--wait", ""]):
+            result = self.run_it("run", *words, "--", "touch", os.path.join(self.dir, "started"))
+            self.assertEqual(result.returncode, 125, words)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for variable, value in (("GPUCAP_GROUP", ".x"), ("GPUCAP_GROUP_LIMIT", "4G"), ("GPUCAP_ON_LIMIT", "no")):
+            result = self.run_it("run", "--", "touch", os.path.join(self.dir, "started"), env={**self.env, variable: value})
+            self.assertEqual(result.returncode, 125, variable)
+        self.assertFalse(os.path.exists(os.path.join(self.dir, "started")))
+
+    def test_the_help_fits_a_screen_with_three_examples_and_slips_are_told(self):
+        for words in (["--help"], ["run", "--help"], ["set", "--help"], ["check", "--help"]):
+            lines = self.run_it(*words).stdout.splitlines()
+            self.assertLess(len(lines), 24, words)
+            self.assertLessEqual(max(map(len, lines)), 80, words)
+            self.assertEqual(sum(line.startswith("  gpucap ") for line in lines), 3, words)
+        self.assertIn("did you mean --limit?", self.run_it("run", "--limt", "4G", "--", "true").stderr)
+        self.assertIn("did you mean --gpu?", self.run_it("set", "-p", "1", "--limit", "1G", "--gpus", "1").stderr)
+        self.assertIn("did you mean check?", self.run_it("chekc").stderr)
 
     def test_a_missing_command_is_127_and_one_that_cannot_run_126(self):
         self.refused(["no-such-command-here"], 127, "no-such-command-here", "PATH")

@@ -1,4 +1,4 @@
-// The table and the screen as functions of a snapshot, tested by what must hold at every size.
+// The table as a function of a snapshot, tested by what must hold at every size.
 #include "tools/top/table.h"
 
 #include <gtest/gtest.h>
@@ -34,16 +34,14 @@ Scan scan_of(std::initializer_list<Segment> segments) {
   return scan;
 }
 
-TEST(TableRows, AreTheLivingProcessesActiveDevicesByUse) {
-  Segment dead = segment_of(1, 1 << 20);
-  dead.liveness.liveness = wire::Liveness::kKilled;
+TEST(TableRows, AreTheActiveDevicesByUse) {
   Segment idle = segment_of(2, 1 << 20);
   idle.snapshot.devices[0].gauges.active = 0;
   Segment both = segment_of(3, 1 << 20);
   both.snapshot.devices.push_back(both.snapshot.devices[0]);
   both.snapshot.devices[1].gauges.ordinal = 1;
   both.snapshot.devices[1].gauges.linear_bytes = 3 << 20;
-  const std::vector<TableRow> rows = table_rows(scan_of({dead, idle, both, segment_of(4, 2 << 20)}));
+  const std::vector<TableRow> rows = table_rows(scan_of({idle, both, segment_of(4, 2 << 20)}));
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].pid, 3);
   EXPECT_EQ(rows[0].gpu, 1u);
@@ -68,6 +66,74 @@ TEST(Table, ShowsEveryColumnWhereThereIsRoom) {
   EXPECT_EQ(lines[1].substr(0, lines[1].find("python")),
             "4711  ann     0  3.00 GiB         -   -  3.00 GiB  -2.00 MiB     0        0  1m30s  ");
   EXPECT_EQ(lines[2], "  42  bob     0  1.00 GiB  4.00 GiB  25  1.00 GiB        0 B    17        3  1m30s  ./simulate");
+}
+
+TEST(Table, TheDeadComeLastWithTheirPeakAndHowTheyEnded) {
+  Segment ended = segment_of(7, int64_t{3} << 30);
+  ended.user = "ann";
+  ended.snapshot.command = {"./old"};
+  ended.snapshot.devices[0].gauges.refused_count = 2;
+  ended.liveness.liveness = wire::Liveness::kEnded;
+  Segment killed = ended;
+  killed.liveness = {wire::Liveness::kKilled, 8};
+  Segment living = ended;
+  living.liveness = {wire::Liveness::kAlive, 9};
+  living.snapshot.devices[0].gauges.linear_bytes = 1 << 20;
+  Scan scan = scan_of({ended, killed, living});
+  const uint64_t second = 1000000000;
+  for (Segment& segment : scan.segments) segment.snapshot.created_realtime_ns = scan.realtime_ns - 100 * second;
+  scan.segments[0].dead_since_ns = scan.realtime_ns - 70 * second;
+  scan.segments[1].dead_since_ns = scan.realtime_ns - 5 * second;
+  const auto lines = layout_table(table_rows(scan), 0, 0);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0],
+            "PID  USER  GPU      USED       CAP  %      PEAK  DRIVER  LIVE  REFUSED    AGE  ENDED            COMMAND");
+  EXPECT_EQ(lines[1],
+            "  9  ann     0  1.00 MiB  4.00 GiB  0  3.00 GiB     0 B     0        2  1m30s  -                ./old");
+  EXPECT_EQ(lines[2],
+            "  8  ann     0         -  4.00 GiB  -  3.00 GiB       -     -        2  1m35s  killed 5s ago    ./old");
+  EXPECT_EQ(lines[3],
+            "  7  ann     0         -  4.00 GiB  -  3.00 GiB       -     -        2    30s  ended 1m10s ago  ./old");
+}
+
+TEST(Table, ShowsGroupsAndWhoWaitsWhereThereAreAny) {
+  Segment waiting = segment_of(7, int64_t{1} << 30);
+  waiting.user = "ann";
+  waiting.snapshot.command = {"./new"};
+  waiting.snapshot.group = "train";
+  waiting.snapshot.devices[0].gauges.waiting_count = 2;
+  waiting.snapshot.devices[0].gauges.waiting_bytes = uint64_t{2} << 30;
+  waiting.snapshot.devices[0].gauges.waiting_monotonic_ns = 76000000000;
+  Segment alone = segment_of(8, 0);
+  alone.user = "bob";
+  alone.snapshot.command = {"./new"};
+  const auto lines = layout_table(table_rows(scan_of({waiting, alone})), 0, 0);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(
+      lines[0],
+      "PID  USER  GROUP  GPU      USED       CAP   %      PEAK  DRIVER  LIVE  REFUSED       WAITING    AGE  COMMAND");
+  EXPECT_EQ(
+      lines[1],
+      "  7  ann   train    0  1.00 GiB  4.00 GiB  25  1.00 GiB     0 B     0        0  2.00 GiB 14s  1m30s  ./new");
+  EXPECT_EQ(
+      lines[2],
+      "  8  bob   -        0       0 B  4.00 GiB   0       0 B     0 B     0        0             -  1m30s  ./new");
+}
+
+TEST(DropLongDead, KeepsTheLivingAndWhoDiedLately) {
+  Segment dead = segment_of(7, 1);
+  dead.liveness.liveness = wire::Liveness::kKilled;
+  Scan scan = scan_of({dead, segment_of(8, 1)});
+  scan.segments[0].dead_since_ns = scan.realtime_ns - 60000000000;
+  Scan kept = scan;
+  drop_long_dead(&kept, 60);
+  EXPECT_EQ(kept.segments.size(), 2u);
+  drop_long_dead(&kept, 59);
+  ASSERT_EQ(kept.segments.size(), 1u);
+  EXPECT_EQ(kept.segments[0].pid(), 8);
+  scan.segments[0].dead_since_ns = scan.realtime_ns;
+  drop_long_dead(&scan, 0);
+  EXPECT_EQ(scan.segments.size(), 1u) << "0: the living only";
 }
 
 TEST(Table, NeverIsWiderThanItMayAtAnyWidth) {
@@ -101,19 +167,6 @@ TEST(Table, RowsThatDoNotFitTheHeightAreCounted) {
       EXPECT_EQ(lines.size(), 11u);
     } else if (height >= 2) {
       EXPECT_EQ(lines.back(), "... and " + std::to_string(10 - (height - 2)) + " more");
-    }
-  }
-}
-
-TEST(Screen, FitsEverySizeAlsoWhenEmpty) {
-  for (const Scan& scan : {scan_of({}), scan_of({segment_of(1, 5), segment_of(2, 6), segment_of(3, 7)})}) {
-    for (size_t columns = 1; columns < 130; columns += 3) {
-      for (size_t height = 1; height < 8; ++height) {
-        const auto lines = compose_screen(scan, {{"/dev/shm/gpucap-0"}, false, true}, {columns, height});
-        EXPECT_LE(lines.size(), height);
-        EXPECT_GE(lines.size(), 1u);
-        for (const std::string& line : lines) EXPECT_LE(display_width(line), columns);
-      }
     }
   }
 }

@@ -77,5 +77,42 @@ TEST(ErrnoGuard, PutsErrnoBack) {
   EXPECT_EQ(errno, ERANGE);
 }
 
+TEST(ProcFiles, AProcessLivesAsLongAsItsLastThread) {
+  int started[2];
+  ASSERT_EQ(pipe(started), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_t thread;
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          pause();
+          return nullptr;
+        },
+        nullptr);
+    static_cast<void>(!write(started[1], "x", 1));
+    syscall(SYS_exit, 0);  // of this thread alone, which leaves a zombie
+  }
+  char letter = 0;
+  ASSERT_EQ(read(started[0], &letter, 1), 1);
+  uint64_t ticks = 0;
+  char state = 0;
+  for (int i = 0; i < 1000 && state != 'Z'; ++i) {
+    ASSERT_TRUE(read_start_ticks(static_cast<uint32_t>(child), &ticks, &state));
+    usleep(1000);
+  }
+  ASSERT_EQ(state, 'Z');
+  EXPECT_TRUE(process_has_threads(static_cast<uint32_t>(child), ticks));
+  EXPECT_FALSE(process_has_threads(static_cast<uint32_t>(child), ticks + 1)) << "another process of that number";
+  kill(child, SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(process_has_threads(static_cast<uint32_t>(child), ticks)) << "a zombie without threads holds nothing";
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(process_has_threads(static_cast<uint32_t>(child), ticks));
+  close(started[0]);
+  close(started[1]);
+}
+
 }  // namespace
 }  // namespace gpucap::wire::test

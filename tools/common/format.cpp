@@ -41,6 +41,16 @@ std::string human_duration(uint64_t seconds) {
   return printed("%llud%02lluh", part(seconds / 86400), part(seconds / 3600 % 24));
 }
 
+std::string human_latency(uint64_t nanoseconds) {
+  constexpr std::array kUnits = {"ns", "us", "ms", "s"};
+  if (nanoseconds < 1000) return printed("%u ns", static_cast<unsigned>(nanoseconds));
+  auto value = static_cast<double>(nanoseconds) / 1000;
+  size_t unit = 1;
+  for (; value >= 999.5 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return printed("%.*f %s", decimals, value, kUnits[unit]);
+}
+
 std::string percent_of(uint64_t used_bytes, uint64_t limit_bytes) {
   if (limit_bytes == 0) return "-";
   // In two steps, or large figures would overflow; a percentage with more than four digits says nothing.
@@ -59,5 +69,14 @@ std::string local_time(uint64_t realtime_ns) {
 }
 
 std::string hexadecimal(uint64_t value) { return printed("0x%llx", static_cast<unsigned long long>(value)); }
+
+std::string gpu_uuid_text(const uint8_t (&uuid)[16]) {
+  std::string text = "GPU-";
+  for (size_t i = 0; i < std::size(uuid); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += printed("%02x", static_cast<unsigned>(uuid[i]));
+  }
+  return text;
+}
 
 }  // namespace gpucap::tools

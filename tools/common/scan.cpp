@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr const char* kSharedMemory = "/dev/shm";
 constexpr std::string_view kDirectoryPrefix = "gpucap-";
+constexpr uint64_t kSecondNs = 1000000000;
 
 std::vector<std::string> names_in(int directory_fd) {
   std::vector<std::string> names;
@@ -42,6 +44,13 @@ std::vector<std::string> everybodys_defaults() {
   }
   close(fd);
   return paths;
+}
+
+// What a sweep leaves on the file of a killed process: see wire/sweep.h. Nobody has swept yet: found at this moment.
+uint64_t found_dead_ns(int directory_fd, const char* name, uint64_t now_ns) {
+  struct stat status = {};
+  if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || (status.st_mode & S_ISVTX) == 0) return now_ns;
+  return static_cast<uint64_t>(status.st_mtim.tv_sec) * kSecondNs + static_cast<uint64_t>(status.st_mtim.tv_nsec);
 }
 
 }  // namespace
@@ -116,10 +125,40 @@ Scan scan(const Directories& directories) {
       segment.liveness = reader.liveness();
       segment.user = user_name(reader.owner_uid());
       segment.api_names = reader.api_names();
+      if (!segment.alive()) {
+        segment.dead_since_ns = segment.snapshot.ended_realtime_ns != 0
+                                    ? segment.snapshot.ended_realtime_ns
+                                    : found_dead_ns(directory.fd(), name.c_str(), result.realtime_ns);
+      }
       result.segments.push_back(std::move(segment));
     }
   }
   return result;
+}
+
+void drop_long_dead(Scan* scan, uint64_t keep_seconds) {
+  std::erase_if(scan->segments, [&](const Segment& segment) {
+    if (segment.alive()) return false;
+    const uint64_t since = segment.dead_since_ns;
+    return keep_seconds == 0 || (scan->realtime_ns > since && (scan->realtime_ns - since) / kSecondNs > keep_seconds);
+  });
+}
+
+void keep_pids(Scan* scan, const std::set<int>& pids) {
+  if (pids.empty()) return;
+  std::erase_if(scan->segments, [&](const Segment& segment) { return pids.count(segment.pid()) == 0; });
+}
+
+void find_origins(Scan* scan) {
+  for (Segment& segment : scan->segments) {
+    if (segment.alive() && segment.liveness.viewer_pid > 0)
+      segment.origin = process_origin(segment.liveness.viewer_pid);
+  }
+}
+
+uint64_t wall_time_ns(const wire::SegmentSnapshot& snapshot, uint64_t monotonic_ns) {
+  // Unsigned: a moment before the creation, which only damage can make, wraps instead of being undefined.
+  return monotonic_ns == 0 ? 0 : snapshot.created_realtime_ns + (monotonic_ns - snapshot.created_monotonic_ns);
 }
 
 std::string user_name(uint32_t uid) {

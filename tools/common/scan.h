@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tools/common/process_origin.h"
 #include "wire/segment_reader.h"
 
 namespace gpucap::tools {
@@ -46,7 +48,11 @@ struct Segment {
   wire::LivenessAnswer liveness;
   std::string user;                    // of the file
   std::vector<std::string> api_names;  // by API number
-  [[nodiscard]] int pid() const;       // as this process would address it, else as the writer knows itself
+  // Since when it is dead: its own word, or for a killed one when it was first found so; 0 of a living one.
+  uint64_t dead_since_ns = 0;
+  ProcessOrigin origin;  // only after find_origins()
+  [[nodiscard]] bool alive() const { return liveness.liveness == wire::Liveness::kAlive; }
+  [[nodiscard]] int pid() const;  // as this process would address it, else as the writer knows itself
 };
 
 struct Scan {
@@ -56,6 +62,18 @@ struct Scan {
   uint64_t monotonic_ns = 0;
 };
 Scan scan(const Directories& directories);
+
+// How long the dead stay listed where nobody says otherwise, and at most: by then they are swept.
+inline constexpr uint64_t kKeepDeadSeconds = 600;
+// Leaves out who has been dead for longer; 0 leaves the living only.
+void drop_long_dead(Scan* scan, uint64_t keep_seconds);
+void keep_pids(Scan* scan, const std::set<int>& pids);  // none named: all stay
+
+// Asks /proc where the living ones belong; only for who shows it, since it costs two files a process.
+void find_origins(Scan* scan);
+
+// Wall time of a moment on the monotonic clock as this segment's writer knows both; 0 stays 0.
+uint64_t wall_time_ns(const wire::SegmentSnapshot& snapshot, uint64_t monotonic_ns);
 
 std::string user_name(uint32_t uid);
 std::string command_line(const std::vector<std::string>& arguments);

@@ -1,6 +1,7 @@
 // Widths on a terminal: see text_width.h. Own small tables, since wcwidth() depends on the locale.
 #include "tools/common/text_width.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace gpucap::tools {
@@ -59,6 +60,23 @@ std::string padded_left(std::string_view text, size_t columns) {
 std::string padded_right(std::string_view text, size_t columns) {
   const size_t width = display_width(text);
   return std::string(text).append(columns > width ? columns - width : 0, ' ');
+}
+
+std::vector<std::string> aligned_table(const std::vector<std::vector<std::string>>& cells) {
+  std::vector<size_t> widths;
+  for (const auto& row : cells) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  std::vector<std::string> lines;
+  for (const auto& row : cells) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += i == 0 ? padded_right(row[i], widths[i]) : "  " + padded_left(row[i], widths[i]);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace gpucap::tools

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gpucap::tools {
 
@@ -15,5 +16,8 @@ std::string fit(std::string_view text, size_t columns);
 
 std::string padded_left(std::string_view text, size_t columns);   // spaces before it
 std::string padded_right(std::string_view text, size_t columns);  // spaces after it
+
+// Rows of cells under each other, two blanks between: the first column to the left, figures to the right.
+std::vector<std::string> aligned_table(const std::vector<std::vector<std::string>>& cells);
 
 }  // namespace gpucap::tools

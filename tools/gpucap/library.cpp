@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "tools/gpucap/elf.h"
+
 namespace gpucap::tools {
 namespace {
 
@@ -15,6 +17,13 @@ constexpr const char* kLibrary = "libgpucap.so";
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
+}
+
+// Beside the library there may be its stand-in for 32-bit programs, which does nothing.
+bool is_library(const fs::path& path) {
+  ProgramFacts facts;
+  return is_file(path) && inspect_program(path.string(), &facts) && facts.kind == ProgramFacts::Kind::kElf &&
+         facts.is_64_bit;
 }
 
 std::vector<fs::path> folders_in(const fs::path& parent, const std::string& prefix) {
@@ -43,9 +52,9 @@ std::string find_library(std::string* tried) {
   *tried = (here / kLibrary).string() + ", " + (here.parent_path() / "lib*" / kLibrary).string();
   if (is_file(here / kLibrary)) return (here / kLibrary).string();
   for (const fs::path& lib : folders_in(here.parent_path(), "lib")) {
-    if (is_file(lib / kLibrary)) return (lib / kLibrary).string();
+    if (is_library(lib / kLibrary)) return (lib / kLibrary).string();
     for (const fs::path& below : folders_in(lib, "")) {
-      if (is_file(below / kLibrary)) return (below / kLibrary).string();
+      if (is_library(below / kLibrary)) return (below / kLibrary).string();
     }
   }
   return "";

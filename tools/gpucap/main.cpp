@@ -1,145 +1,117 @@
-// gpucap: reads its arguments, sets the environment, checks, runs, sums up. Its own failures exit with 125, 126 or 127,
-// which no option can change; everything else is the command's status.
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// gpucap: reads its arguments and hands over to one of its commands. What is wrong with them is told in one line, and
+// exits with 125, which no option can change.
 #include <CLI/CLI.hpp>
-#include <array>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
+#include <algorithm>
 #include <iostream>
-#include <optional>
+#include <memory>
 #include <string>
+#include <vector>
 
-#include "shim/core/limits.h"
-#include "tools/common/signals.h"
-#include "tools/gpucap/library.h"
-#include "tools/gpucap/preload_check.h"
-#include "tools/gpucap/run.h"
-#include "tools/gpucap/summary.h"
+#include "tools/common/help.h"
+#include "tools/common/nearest.h"
+#include "tools/gpucap/check_command.h"
+#include "tools/gpucap/refuse.h"
+#include "tools/gpucap/run_command.h"
+#include "tools/gpucap/set_command.h"
 
 namespace {
 
 using namespace gpucap::tools;
 
-struct RunOptions {
-  std::string limit, log, log_file, directory;
-  bool quiet = false;
-  std::vector<std::string> command;
-};
-
 constexpr const char* kExamples =
     "Examples:\n"
     "  gpucap run --limit 4G -- python train.py\n"
-    "  gpucap run --limit 50% --log info -- ./simulate --steps 100\n"
-    "  gpucap run -- python train.py        watches only\n"
+    "  gpucap set -p 4711 --limit 6G\n"
+    "  gpucap check -p 4711\n"
     "\n"
-    "Exit status: the command's; 125 if gpucap refuses to start it, 126 if it cannot be executed, 127 if it is not "
-    "found";
+    "Exit status of run: the command's; 125 if gpucap refuses to start it, 126 if it\n"
+    "cannot be executed, 127 if it is not found. Of set and check: 0, or 1 with the\n"
+    "reason; 125 if the options are wrong. More: gpucap COMMAND --help";
 
-std::string random_run_id() {
-  std::array<uint8_t, 8> bytes = {};
-  const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || read(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
-    throw std::runtime_error("/dev/urandom cannot be read");
-  }
-  close(fd);
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
+constexpr const char* kRunExamples =
+    "Examples:\n"
+    "  gpucap run --limit 4G -- python train.py\n"
+    "  gpucap run --group team-a --group-limit 12G --on-limit wait:5m -- ./work\n"
+    "  gpucap run --wait 8G --gpu any --limit 8G -- python train.py";
+
+constexpr const char* kSetExamples =
+    "Examples:\n"
+    "  gpucap set -p 4711 --limit 6G\n"
+    "  gpucap set -p 4711 --limit none --gpu 1      watched only, on GPU 1\n"
+    "  gpucap set --group team-a --limit 12G";
+
+constexpr const char* kCheckExamples =
+    "Examples:\n"
+    "  gpucap check                  could a program be capped here, and by what?\n"
+    "  gpucap check -p 4711          is this one capped, and by what?\n"
+    "  gpucap check --policy new.conf";
+
+CLI::App* add_run(CLI::App* app, RunOptions* options) {
+  CLI::App* run = app->add_subcommand("run", "Starts a command: gpucap run [OPTIONS] -- COMMAND...");
+  run->footer(kRunExamples);
+  run->prefix_command();
+  // An empty value is a slip in somebody's script, never a wish for the default.
+  const CLI::Validator not_empty([](const std::string& value) { return std::string(value.empty() ? "is empty" : ""); },
+                                 "");
+  const auto option = [&](const char* name, std::string* value, const char* type, const char* what) {
+    return run->add_option(name, *value, what)->type_name(type)->check(not_empty);
+  };
+  run->add_option("--limit", options->limit, "Cap: 4G, 50%, 0=4G,1=8G, ...")->type_name("LIMIT");
+  option("--group", &options->group, "NAME", "Budget shared with others of that name");
+  option("--group-limit", &options->group_limit, "LIMIT", "What all of the group may have together");
+  option("--on-limit", &options->on_limit, "WHAT", "deny, wait, wait:30s or observe");
+  option("--wait", &options->wait, "SIZE", "Start only once so much is free");
+  option("--wait-timeout", &options->wait_timeout, "TIME", "Give up after that: 30s, 5m, 2h");
+  option("--gpu", &options->gpu, "GPU", "Show only that one: any, a number, a UUID");
+  option("--log", &options->log, "LEVEL", "off, error, warn, info, debug")
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}).description(""));
+  option("--log-file", &options->log_file, "FILE", "Where the log goes; %p is the pid");
+  option("--dir", &options->directory, "DIR", "Where the figures lie (GPUCAP_DIR)");
+  run->add_flag("--json", options->json, "The summary as JSON");
+  option("--summary", &options->summary_file, "FILE", "Write the JSON summary there as well");
+  run->add_flag("-q,--quiet", options->quiet, "Nothing on stderr but errors");
+  return run;
 }
 
-// The child may change its directory before it looks: every path is made absolute.
-void set_path(const char* variable, const std::string& path) {
-  if (!path.empty()) setenv(variable, std::filesystem::absolute(path).c_str(), 1);
+// Says nothing in the help, where CLI11's own would.
+CLI::Validator positive() { return CLI::Validator(CLI::PositiveNumber).description(""); }
+
+CLI::App* add_set(CLI::App* app, SetOptions* options) {
+  CLI::App* set = app->add_subcommand("set", "Changes a limit while the program runs");
+  set->footer(kSetExamples);
+  set->add_option("-p,--pid", options->pid, "The process")->type_name("PID")->check(positive());
+  set->add_option("--group", options->group, "Or the group")->type_name("NAME");
+  set->add_option("--limit", options->limit, "The new limit: 4G, 50%, 0=4G,1=8G, none")->type_name("LIMIT")->required();
+  set->add_option("--gpu", options->gpu, "On this one alone: a number or a UUID")->type_name("GPU");
+  set->add_option("--dir", options->directory, "Where the figures lie (GPUCAP_DIR)")->type_name("DIR");
+  return set;
 }
 
-void prepend_to_preload(const std::string& library) {
-  const char* before = std::getenv("LD_PRELOAD");
-  std::string value = library;
-  if (before != nullptr && before[0] != '\0') value += std::string(":") + before;
-  setenv("LD_PRELOAD", value.c_str(), 1);
-}
-
-// By the library's own rules, which it would apply too late for the person at the keyboard.
-std::optional<Refusal> check_limit(const char* text) {
-  gpucap::core::LimitRules rules;
-  gpucap::core::LimitError error;
-  if (text == nullptr || rules.parse(text, &error)) return std::nullopt;
-  return Refusal{kExitRefused, "the limit '" + std::string(text) + "' cannot be used: '" + error.part + "' " +
-                                   error.reason + "; " + gpucap::core::kLimitHelp};
-}
-
-int refuse(const Refusal& refusal) {
-  std::cerr << "gpucap: " << gpucap::wire::clean_text(refusal.reason) << '\n';
-  return refusal.exit_code;
-}
-
-int run_command(const RunOptions& options) {
-  const char* disabled = std::getenv("GPUCAP_DISABLE");
-  if (disabled != nullptr && disabled[0] != '\0' && std::strcmp(disabled, "0") != 0) {
-    return refuse(
-        {kExitRefused, "GPUCAP_DISABLE is set, so nothing would be capped: unset it, or run the command by itself"});
-  }
-  std::string path;
-  if (const auto refusal = find_command(options.command[0], &path)) return refuse(*refusal);
-  std::string tried;
-  const std::string library = find_library(&tried);
-  if (library.empty()) return refuse({kExitRefused, "libgpucap.so was not found (tried " + tried + ")"});
-
-  const std::string run_id = random_run_id();
-  setenv("GPUCAP_RUN_ID", run_id.c_str(), 1);
-  if (!options.limit.empty()) setenv("GPUCAP_LIMIT", options.limit.c_str(), 1);
-  if (!options.log.empty()) setenv("GPUCAP_LOG", options.log.c_str(), 1);
-  set_path("GPUCAP_LOG_FILE", options.log_file);
-  const char* directory = std::getenv("GPUCAP_DIR");
-  set_path("GPUCAP_DIR", options.directory.empty() && directory != nullptr ? directory : options.directory);
-  prepend_to_preload(library);
-  if (const auto refusal = check_preload(path, options.command, library)) return refuse(*refusal);
-
-  RunSummary summary(run_id);
-  const auto look = [&] { summary.note(scan(open_directories(places_to_look("")))); };
-  const ChildEnd end = run_to_the_end(path, options.command, look);
-  if (!end.started) {
-    return refuse({end.error_number == ENOENT ? kExitNotFound : kExitNotExecutable,
-                   "'" + options.command[0] + "' cannot be started: " + std::strerror(end.error_number)});
-  }
-  if (!options.quiet) {
-    look();
-    std::vector<std::string> words;
-    for (const std::string& word : options.command) words.push_back(gpucap::wire::clean_text(word));
-    std::cerr << "gpucap: " + summary.text(command_line(words)) + "\n" << std::flush;
-  }
-  if (WIFSIGNALED(end.wait_status)) die_by_signal(WTERMSIG(end.wait_status));
-  return WEXITSTATUS(end.wait_status);
+CLI::App* add_check(CLI::App* app, CheckOptions* options) {
+  CLI::App* check = app->add_subcommand("check", "Says whether gpucap works here, or in a process");
+  check->footer(kCheckExamples);
+  check->add_option("-p,--pid", options->pid, "Look at this process")->type_name("PID")->check(positive());
+  check->add_option("--dir", options->directory, "Where the figures lie (GPUCAP_DIR)")->type_name("DIR");
+  check->add_option("--policy", options->policy_path, "Judge this policy file")->type_name("FILE");
+  check->add_flag("--json", options->json, "As JSON");
+  return check;
 }
 
 int run(std::vector<std::string> words) {
-  RunOptions options;
-  CLI::App app{"Runs a program under a cap on its GPU memory."};
+  RunOptions run_options;
+  SetOptions set_options;
+  CheckOptions check_options;
+  CLI::App app{"Caps the GPU memory of any CUDA program."};
   app.name("gpucap");
   app.footer(kExamples);
+  app.formatter(std::make_shared<CompactHelp>());
+  app.set_help_flag("-h,--help", "This text");
   app.set_version_flag("-V,--version", "gpucap " GPUCAP_VERSION);
   app.require_subcommand(1);
-  CLI::App* version = app.add_subcommand("version", "Prints the version");
-  CLI::App* starter = app.add_subcommand("run", "Starts a command under a cap: gpucap run [options] -- COMMAND...");
-  starter->footer(kExamples);
-  starter->prefix_command();
-  auto* limit = starter->add_option("--limit", options.limit, "The cap: 4G, 50%, 0=4G,1=8G, ... (GPUCAP_LIMIT)")
-                    ->type_name("LIMIT");
-  starter->add_option("--log", options.log, "off, error, warn, info or debug (GPUCAP_LOG)")
-      ->type_name("LEVEL")
-      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
-  starter->add_option("--log-file", options.log_file, "Where the log goes; %p is the pid (GPUCAP_LOG_FILE)")
-      ->type_name("FILE");
-  starter->add_option("--dir", options.directory, "Where the shared-memory files live (GPUCAP_DIR)")->type_name("DIR");
-  starter->add_flag("-q,--quiet", options.quiet, "No line at the end");
+  const CLI::App* runner = add_run(&app, &run_options);
+  const CLI::App* setter = add_set(&app, &set_options);
+  const CLI::App* checker = add_check(&app, &check_options);
+  app.add_subcommand("version", "Prints the version");
 
   // The command's own words are not to be looked at, whatever they are.
   const auto dashes = std::find(words.begin(), words.end(), "--");
@@ -149,27 +121,30 @@ int run(std::vector<std::string> words) {
   try {
     app.parse(ours);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitRefused;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return refuse({kExitRefused, with_suggestion(app, error)});
   }
-  if (*version) {
+  if (*setter) return set_command(set_options);
+  if (*checker) return check_command(check_options);
+  if (!*runner) {
     std::cout << "gpucap " GPUCAP_VERSION "\n";
     return 0;
   }
-  options.command = starter->remaining();
+  std::vector<std::string>& command = run_options.command;
+  command = runner->remaining();
   // "gpucap run git -- file": the command has begun before the dashes, which are then its own.
-  if (!options.command.empty() && dashes != words.end()) options.command.emplace_back("--");
-  options.command.insert(options.command.end(), after.begin(), after.end());
-  if (options.command.empty())
+  if (!command.empty() && dashes != words.end()) command.emplace_back("--");
+  command.insert(command.end(), after.begin(), after.end());
+  if (command.empty()) {
     return refuse({kExitRefused, "run: no command was given (gpucap run --limit 4G -- COMMAND)"});
-  if (options.command[0].size() > 1 && options.command[0][0] == '-' && after != options.command) {
-    return refuse({kExitRefused, "run: unknown option " + options.command[0] + " (see gpucap run --help)"});
   }
-  if (limit->count() > 0 && options.limit.find_first_not_of(" \t") == std::string::npos) {
-    return refuse({kExitRefused, "--limit is empty: give a size such as 4G, or leave it out to watch only"});
+  if (command[0].size() > 1 && command[0][0] == '-' && after != command) {
+    const std::string meant = nearest_name(app, command[0]);
+    return refuse({kExitRefused, "run: unknown option " + command[0] +
+                                     (meant.empty() ? " (see gpucap run --help)" : "; did you mean " + meant + "?")});
   }
-  if (const auto refusal = check_limit(limit->count() > 0 ? options.limit.c_str() : std::getenv("GPUCAP_LIMIT")))
-    return refuse(*refusal);
-  return run_command(options);
+  run_options.limit_given = runner->count("--limit") > 0;
+  return run_command(run_options);
 }
 
 }  // namespace

@@ -17,8 +17,10 @@ struct EventRecord {
   int pid = 0;
   uint32_t thread = 0;
   uint32_t gpu = 0;
+  std::string gpu_uuid;  // empty if the process does not tell
   uint8_t operation = 0;
   uint8_t kind = 0;
+  uint8_t refused_by = 0;
   std::string api;
   std::string origin;  // empty if none
   uint64_t bytes = 0;
@@ -28,6 +30,9 @@ struct EventRecord {
   uint32_t latency_ns = 0;
 };
 std::string event_as_text(const EventRecord& event);
+std::string events_csv_header();
+std::string event_as_csv(const EventRecord& event);
+bool event_bytes_known(const EventRecord& event);  // a limit that was taken away has none
 
 struct EventLoss {
   int pid = 0;
@@ -60,9 +65,11 @@ class EventLog {
     uint64_t created_monotonic_ns;
     uint64_t capacity;
     uint64_t lost_told = 0;
+    std::vector<std::string> gpu_uuids;  // by the process's own numbers, empty where not told yet
   };
   void open_new(const Directories& directories, Pass* pass);
   bool drain(Source* source, Pass* pass);  // false: nothing will ever come from it again
+  static void learn_gpus(Source* source);
 
   std::set<int> pids_;  // empty: all
   bool has_matched_ = false;

@@ -14,28 +14,48 @@ constexpr size_t kGap = 2;
 constexpr size_t kWidestUser = 12;
 constexpr size_t kNarrowestCommand = 10;
 constexpr int kNeverDropped = 0;
+constexpr uint64_t kSecondNs = 1000000000;
+
+uint64_t seconds_between(uint64_t from_ns, uint64_t to_ns) {
+  return to_ns < from_ns ? 0 : (to_ns - from_ns) / kSecondNs;
+}
 
 struct ColumnKind {
   const char* title;
   int drop_order;  // 1 goes first
   bool to_the_right;
   std::function<std::string(const TableRow&)> text;
+  bool only_if_any = false;  // left out where every row says "-"
 };
+
+// What a dead process holds is nothing, whatever its last figures were.
+std::function<std::string(const TableRow&)> of_the_living(std::function<std::string(const TableRow&)> text) {
+  return [text = std::move(text)](const TableRow& row) { return row.alive ? text(row) : "-"; };
+}
+
+std::string waiting_text(const TableRow& row) {
+  return row.waiting_count == 0 ? "-" : human_bytes(row.waiting_bytes) + " " + human_duration(row.waiting_seconds);
+}
 
 const std::vector<ColumnKind>& column_kinds() {
   static const std::vector<ColumnKind> kKinds = {
       {"PID", kNeverDropped, true, [](const TableRow& row) { return std::to_string(row.pid); }},
       {"USER", 4, false, [](const TableRow& row) { return fit(row.user, kWidestUser); }},
-      {"GPU", 8, true, [](const TableRow& row) { return std::to_string(row.gpu); }},
-      {"USED", kNeverDropped, true, [](const TableRow& row) { return human_bytes(row.used_bytes); }},
-      {"CAP", 9, true, [](const TableRow& row) { return row.limit_bytes ? human_bytes(*row.limit_bytes) : "-"; }},
-      {"%", 6, true,
-       [](const TableRow& row) { return row.limit_bytes ? percent_of(row.used_bytes, *row.limit_bytes) : "-"; }},
-      {"PEAK", 5, true, [](const TableRow& row) { return human_bytes(row.peak_bytes); }},
-      {"DRIVER", 3, true, [](const TableRow& row) { return human_bytes(row.driver_bytes); }},
-      {"LIVE", 2, true, [](const TableRow& row) { return std::to_string(row.live_count); }},
-      {"REFUSED", 7, true, [](const TableRow& row) { return std::to_string(row.refused_count); }},
+      {"GROUP", 5, false, [](const TableRow& row) { return row.group.empty() ? "-" : fit(row.group, kWidestUser); },
+       true},
+      {"GPU", 9, true, [](const TableRow& row) { return std::to_string(row.gpu); }},
+      {"USED", kNeverDropped, true, of_the_living([](const TableRow& row) { return human_bytes(row.used_bytes); })},
+      {"CAP", 10, true, [](const TableRow& row) { return row.limit_bytes ? human_bytes(*row.limit_bytes) : "-"; }},
+      {"%", 7, true, of_the_living([](const TableRow& row) {
+         return row.limit_bytes ? percent_of(row.used_bytes, *row.limit_bytes) : "-";
+       })},
+      {"PEAK", 6, true, [](const TableRow& row) { return human_bytes(row.peak_bytes); }},
+      {"DRIVER", 3, true, of_the_living([](const TableRow& row) { return human_bytes(row.driver_bytes); })},
+      {"LIVE", 2, true, of_the_living([](const TableRow& row) { return std::to_string(row.live_count); })},
+      {"REFUSED", 8, true, [](const TableRow& row) { return std::to_string(row.refused_count); }},
+      {"WAITING", 11, true, of_the_living(waiting_text), true},
       {"AGE", 1, true, [](const TableRow& row) { return human_duration(row.age_seconds); }},
+      {"ENDED", 12, false, [](const TableRow& row) { return row.alive ? "-" : row.ended; }, true},
   };
   return kKinds;
 }
@@ -54,6 +74,8 @@ std::vector<Column> measured_columns(const std::vector<TableRow>& rows) {
       column.cells.push_back(kind.text(row));
       column.width = std::max(column.width, display_width(column.cells.back()));
     }
+    const auto says_nothing = [](const std::string& cell) { return cell == "-"; };
+    if (kind.only_if_any && std::all_of(column.cells.begin(), column.cells.end(), says_nothing)) continue;
     columns.push_back(std::move(column));
   }
   return columns;
@@ -79,40 +101,58 @@ void drop_columns_to_fit(std::vector<Column>* columns, size_t width) {
 
 }  // namespace
 
-uint64_t age_seconds(const wire::SegmentSnapshot& snapshot, const Scan& scan) {
-  constexpr uint64_t kSecondNs = 1000000000;
-  // The monotonic clock is the better one, where both are of the same boot.
-  if (scan.monotonic_ns >= snapshot.created_monotonic_ns) {
+uint64_t age_seconds(const Segment& segment, const Scan& scan) {
+  const wire::SegmentSnapshot& snapshot = segment.snapshot;
+  if (segment.alive() && scan.monotonic_ns >= snapshot.created_monotonic_ns) {
+    // The better clock, where both are of the same boot.
     return (scan.monotonic_ns - snapshot.created_monotonic_ns) / kSecondNs;
   }
-  if (scan.realtime_ns < snapshot.created_realtime_ns) return 0;
-  return (scan.realtime_ns - snapshot.created_realtime_ns) / kSecondNs;
+  const uint64_t until_ns = segment.alive() ? scan.realtime_ns : segment.dead_since_ns;
+  return until_ns < snapshot.created_realtime_ns ? 0 : (until_ns - snapshot.created_realtime_ns) / kSecondNs;
 }
 
 std::vector<TableRow> table_rows(const Scan& scan) {
-  std::vector<TableRow> rows;
+  struct Entry {
+    TableRow row;
+    uint64_t dead_since_ns;
+  };
+  std::vector<Entry> entries;
   for (const Segment& segment : scan.segments) {
-    if (segment.liveness.liveness != wire::Liveness::kAlive) continue;
     for (const wire::DeviceSnapshot& device : segment.snapshot.devices) {
-      if (device.gauges.active == 0) continue;
+      const gpucap_device& gauges = device.gauges;
+      if (gauges.active == 0) continue;
       TableRow row;
+      row.alive = segment.alive();
       row.pid = segment.pid();
       row.user = segment.user;
-      row.gpu = device.gauges.ordinal;
+      row.gpu = gauges.ordinal;
       row.used_bytes = device.used_bytes();
-      if (device.gauges.limit_bytes != GPUCAP_WIRE_NO_LIMIT) row.limit_bytes = device.gauges.limit_bytes;
-      row.peak_bytes = device.gauges.peak_bytes;
-      row.driver_bytes = device.gauges.driver_bytes;
-      row.live_count = device.gauges.live_count;
-      row.refused_count = device.gauges.refused_count;
-      row.age_seconds = age_seconds(segment.snapshot, scan);
+      if (gauges.limit_bytes != GPUCAP_WIRE_NO_LIMIT) row.limit_bytes = gauges.limit_bytes;
+      row.peak_bytes = gauges.peak_bytes;
+      row.driver_bytes = gauges.driver_bytes;
+      row.live_count = gauges.live_count;
+      row.refused_count = gauges.refused_count;
+      row.age_seconds = age_seconds(segment, scan);
+      row.group = segment.snapshot.group;
+      row.waiting_count = gauges.waiting_count;
+      row.waiting_bytes = gauges.waiting_bytes;
+      row.waiting_seconds = seconds_between(gauges.waiting_monotonic_ns, scan.monotonic_ns);
+      if (!row.alive) {
+        row.ended = std::string(wire::to_text(segment.liveness.liveness)) + " " +
+                    human_duration(seconds_between(segment.dead_since_ns, scan.realtime_ns)) + " ago";
+      }
       row.command = command_line(segment.snapshot.command);
-      rows.push_back(std::move(row));
+      entries.push_back({std::move(row), segment.dead_since_ns});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) {
-    return a.used_bytes != b.used_bytes ? a.used_bytes > b.used_bytes : a.pid < b.pid;
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    if (a.row.alive != b.row.alive) return a.row.alive;
+    if (!a.row.alive && a.dead_since_ns != b.dead_since_ns) return a.dead_since_ns > b.dead_since_ns;
+    if (a.row.alive && a.row.used_bytes != b.row.used_bytes) return a.row.used_bytes > b.row.used_bytes;
+    return a.row.pid < b.row.pid;
   });
+  std::vector<TableRow> rows;
+  for (Entry& entry : entries) rows.push_back(std::move(entry.row));
   return rows;
 }
 

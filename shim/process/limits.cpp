@@ -1,0 +1,89 @@
+#include "shim/process/limits.h"
+
+#include "shim/process/log.h"
+#include "shim/process/quota_parts.h"
+
+namespace gpucap {
+namespace {
+
+// The limits as a program must live with them: in observe mode those of the policy file alone.
+uint64_t own_limit(const Process& process, const Device& device) {
+  return observes(process) ? enforced_limit(process, device) : device.ledger.limit();
+}
+uint64_t group_limit(const Process& process, const Device& device) {
+  if (device.group == nullptr) return core::kNoLimit;
+  if (observes(process)) return enforced_group_limit(process, device);
+  const uint64_t limit = device.group->limit(device.group_number);
+  return limit < device.group_policy_limit ? limit : device.group_policy_limit;
+}
+
+}  // namespace
+
+void take_over_limit(Process& process, Device& device, uint64_t sequence) {
+  if (device.control_seen.exchange(sequence) == sequence) return;  // another thread was faster
+  uint64_t asked = std::atomic_ref<uint64_t>(const_cast<uint64_t&>(device.control->limit_bytes[device.ordinal])).load();
+  if (asked > device.policy_limit) asked = device.policy_limit;
+  if (asked == device.ledger.limit()) return;
+  device.ledger.set_limit(asked);
+  mark_stale(device);
+  set(device.gauge->limit_bytes, asked);
+  set(device.gauge->limit_source, uint32_t{GPUCAP_LIMIT_FROM_CONTROL});
+  Event event;
+  event.operation = GPUCAP_OP_LIMIT;
+  event.bytes = asked;
+  process.telemetry().record(device, event);
+  if (asked == core::kNoLimit) {
+    log_line(LogLevel::kInfo, "GPU %u: the limit was taken away from outside", device.ordinal);
+  } else {
+    log_line(LogLevel::kInfo, "GPU %u: the limit was changed from outside to %s", device.ordinal,
+             core::BytesText(static_cast<int64_t>(asked)).text);
+  }
+}
+
+uint64_t room_in_group(Device& device) {
+  uint64_t limit = device.group->limit(device.group_number);
+  if (device.group_policy_limit < limit) limit = device.group_policy_limit;
+  const int64_t used = device.group->use(device.group_number, false).bytes;
+  if (limit == core::kNoLimit || used < 0) return limit;
+  return static_cast<uint64_t>(used) >= limit ? 0 : limit - static_cast<uint64_t>(used);
+}
+
+void publish_group(Device& device) {
+  const uint64_t limit = device.group->limit(device.group_number);
+  const int64_t used = device.group->use(device.group_number, false).bytes;
+  set(device.gauge->group_limit_bytes, limit < device.group_policy_limit ? limit : device.group_policy_limit);
+  set(device.gauge->group_used_bytes, static_cast<uint64_t>(used < 0 ? 0 : used));
+}
+
+Shown shown_memory(Process& process, Device& device) {
+  refresh_limit(process, device);
+  const uint64_t own = own_limit(process, device);
+  const uint64_t group = group_limit(process, device);
+  if (own == core::kNoLimit && group == core::kNoLimit) return {};
+  look_if_stale(process, device);
+  Shown shown;
+  shown.bounded = true;
+  shown.used_bytes = static_cast<uint64_t>(device.ledger.used());
+  shown.total_bytes = own < group ? own : group;
+  const auto left = [](uint64_t limit, int64_t used) -> uint64_t {
+    if (limit == core::kNoLimit || used < 0) return limit;
+    return static_cast<uint64_t>(used) >= limit ? 0 : limit - static_cast<uint64_t>(used);
+  };
+  shown.free_bytes = left(own, device.ledger.used() + device.ledger.reserved());
+  if (device.group == nullptr) return shown;
+  const uint64_t group_free = left(group, device.group->use(device.group_number, false).bytes);
+  if (group_free >= shown.free_bytes) return shown;
+  shown.free_bytes = group_free;
+  // What the others hold is not there for this program.
+  if (shown.total_bytes - group_free > shown.used_bytes) shown.used_bytes = shown.total_bytes - group_free;
+  return shown;
+}
+
+uint64_t shown_total(Process& process, Device& device) {
+  refresh_limit(process, device);
+  const uint64_t own = own_limit(process, device);
+  const uint64_t group = group_limit(process, device);
+  return own < group ? own : group;
+}
+
+}  // namespace gpucap

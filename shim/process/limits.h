@@ -1,0 +1,31 @@
+// Which limits hold at this moment: the process's own, which `gpucap set` may change while it runs, and its group's.
+// Called wherever a limit is about to matter; the common case is two loads and a compare.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/process/process.h"
+
+namespace gpucap {
+
+// Takes over what `gpucap set` asked for since the last time, never above what the policy file allows.
+void take_over_limit(Process& process, Device& device, uint64_t sequence);
+inline void refresh_limit(Process& process, Device& device) {
+  if (device.control == nullptr) return;
+  const uint64_t sequence =
+      std::atomic_ref<uint64_t>(const_cast<uint64_t&>(device.control->sequence)).load(std::memory_order_acquire);
+  if (sequence != device.control_seen.load(std::memory_order_relaxed)) take_over_limit(process, device, sequence);
+}
+
+// What a program is to be told about its memory: the narrower of its own limit and its group's.
+struct Shown {
+  bool bounded = false;  // false: what the driver says stands
+  uint64_t total_bytes = 0;
+  uint64_t used_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+// Looks at NVML first if that is due. On a device that was not used yet, nothing is set up.
+Shown shown_memory(Process& process, Device& device);
+uint64_t shown_total(Process& process, Device& device);  // core::kNoLimit: not bounded
+
+}  // namespace gpucap

@@ -1,0 +1,124 @@
+// Asking NVML what the process really holds: see quota.h.
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "shim/process/clock.h"
+#include "shim/process/quota_parts.h"
+
+namespace gpucap {
+namespace {
+
+constexpr uint64_t kLookInterval_ns = 10'000'000;
+constexpr uint64_t kInexactInterval_ns = 1'000'000;
+constexpr int kExactTries = 50;
+
+void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
+  const int64_t before = device.ledger.driver();
+  set_driver_share(device, driver);
+  uint64_t headroom = device.ledger.headroom();
+  if (device.group != nullptr) {
+    const uint64_t room = room_in_group(device);
+    if (room < headroom) headroom = room;
+  }
+  device.committed_at_look.store(device.ledger.committed(), std::memory_order_relaxed);
+  device.headroom_at_look.store(headroom > INT64_MAX ? INT64_MAX : headroom, std::memory_order_relaxed);
+  process.telemetry().looked(device, truth, monotonic_ns());
+  if (device.group != nullptr) {
+    device.group->keep_alive();
+    publish_group(device);
+  }
+  if (driver == before) return;
+  Event event;
+  event.operation = GPUCAP_OP_DRIVER;
+  event.kind = GPUCAP_KIND_CONTEXT;
+  event.bytes = static_cast<uint64_t>(driver < 0 ? 0 : driver);
+  process.telemetry().record(device, event);
+}
+
+// What the ledger says that NVML must see, and at most may see.
+struct Expected {
+  int64_t charged;
+  int64_t at_most;
+};
+Expected expected_of(const Device& device) {
+  const int64_t reserved = device.ledger.reserved();  // before the charges: see ledger.h
+  const int64_t charged = device.ledger.committed() - device.managed_bytes.load();
+  return {charged, charged + reserved};
+}
+
+// One reading, under the look lock. True if it is exact; otherwise the figure can only have raised the driver's share,
+// and another look follows soon.
+bool look_once(Process& process, Device& device, bool* known) {
+  process.bring_up_to_date(device);
+  device.stale.store(false);  // whatever marked it before is in the figures that are read from here on
+  device.looked_at_ns.store(coarse_ns(), std::memory_order_relaxed);
+  const uint64_t flights_before = device.flights.load();
+  const Expected before = expected_of(device);
+  const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
+  *known = truth >= 0;
+  if (truth < 0) return true;
+  const Expected after = expected_of(device);
+  const bool moved = process.bring_up_to_date(device);
+  const bool exact = !moved && static_cast<uint32_t>(flights_before) == 0 && device.flights.load() == flights_before;
+  device.inexact.store(!exact, std::memory_order_relaxed);
+  // NVML lists a process on a card only while it has a context there; memory made without one (cuMemCreate, pools) is
+  // on the card all the same, and then our own books are all there is.
+  const bool listed = truth != 0;
+  if (exact) {
+    const int64_t driver = listed ? truth - after.charged : 0;
+    device.driver_exact.store(driver, std::memory_order_relaxed);
+    take_note(process, device, truth, driver);
+    raise_peak(device);
+    return true;
+  }
+  // Calls were under way: the truth may hold what is only promised yet, and may lack what is charged and already freed.
+  // What neither can explain is the driver's.
+  const int64_t surely = truth - (before.at_most > after.at_most ? before.at_most : after.at_most);
+  if (surely > device.ledger.driver()) take_note(process, device, truth, surely);
+  return false;
+}
+
+}  // namespace
+
+bool needs_look(Device& device, uint64_t bytes) {
+  if (device.stale.load(std::memory_order_relaxed)) return true;
+  const uint64_t interval = device.inexact.load(std::memory_order_relaxed) ? kInexactInterval_ns : kLookInterval_ns;
+  if (coarse_ns() - device.looked_at_ns.load(std::memory_order_relaxed) >= interval) return true;
+  if (!device.ledger.limited() && device.group == nullptr) return false;
+  const int64_t grown = device.ledger.committed() - device.committed_at_look.load(std::memory_order_relaxed);
+  const int64_t asked = bytes > uint64_t{1} << 62 ? INT64_MAX / 2 : static_cast<int64_t>(bytes);
+  return grown + asked > static_cast<int64_t>(device.headroom_at_look.load(std::memory_order_relaxed) / 2);
+}
+
+bool look(Process& process, Device& device, bool exact) {
+  if (!exact && !device.look_lock.try_lock()) return true;  // somebody is at it
+  if (exact) device.look_lock.lock();
+  const int saved = errno;
+  bool known = false;
+  for (int tries = 0; tries < (exact ? kExactTries : 1); ++tries) {
+    if (tries > 10)
+      usleep(200);  // a free that waits for a kernel can keep a flight open: 8 ms in all, then go on without
+    if (look_once(process, device, &known) || !known) break;
+    if (tries <= 10) sched_yield();
+  }
+  device.look_lock.unlock();
+  errno = saved;
+  return known;
+}
+
+void look_if_stale(Process& process, Device& device) {
+  if (!device.active.load(std::memory_order_acquire) || !needs_look(device, 0)) return;
+  look(process, device, false);
+}
+
+void look_at_rest(Process& process, Device& device) {
+  if (!device.active.load(std::memory_order_acquire)) return;
+  // After an inexact look, a moment without calls under way is the chance for an exact one.
+  const bool chance =
+      device.inexact.load(std::memory_order_relaxed) && static_cast<uint32_t>(device.flights.load()) == 0;
+  if (chance || needs_look(device, 0)) look(process, device, false);
+}
+
+}  // namespace gpucap

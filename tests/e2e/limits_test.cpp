@@ -1,0 +1,124 @@
+// Limits that change while the program runs, and observe mode.
+#include <fstream>
+
+#include "tests/e2e/told.h"
+#include "wire/control.h"
+
+namespace gpucap::e2e {
+namespace {
+
+class LiveLimitTest : public World {
+ protected:
+  void set_limit(pid_t pid, uint64_t bytes, int ordinal = -1) {
+    const std::string folder = folder_ + "/segments", prefix = std::to_string(pid) + ".";
+    DIR* directory = opendir(folder.c_str());
+    ASSERT_NE(directory, nullptr);
+    int found = 0, error_number = 0;
+    while (const dirent* entry = readdir(directory)) {
+      if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
+      ++found;
+      EXPECT_EQ(wire::request_limit(dirfd(directory), entry->d_name, ordinal, bytes, &error_number),
+                wire::ControlError::kNone);
+    }
+    closedir(directory);
+    EXPECT_EQ(found, 1);
+  }
+  gpucap_device gauges(pid_t pid, size_t device = 0) { return segment(pid).devices.at(device).gauges; }
+};
+
+TEST_F(LiveLimitTest, ActsAtTheNextRequestAndTakesNothingAway) {
+  Told a(capped("2G"));
+  ASSERT_EQ(a.does("start"), 0);
+  ASSERT_EQ(a.take("alloc", kGiB), 0);
+  ASSERT_EQ(a.take("alloc", kGiB), 2);
+  set_limit(a.pid, 4 * kGiB);
+  EXPECT_EQ(a.take("alloc", kGiB), 0);
+  EXPECT_EQ(gauges(a.pid).limit_bytes, 4 * kGiB);
+  EXPECT_EQ(gauges(a.pid).limit_source, GPUCAP_LIMIT_FROM_CONTROL);
+  set_limit(a.pid, kGiB);  // below what is used
+  ASSERT_EQ(a.does("info"), 0);
+  EXPECT_EQ(number(a.out, "total"), kGiB);
+  EXPECT_EQ(number(a.out, "free"), 0u);
+  EXPECT_EQ(a.take("alloc", 2 * kMiB), 2);
+  expect_true_figures(a.pid);
+  EXPECT_EQ(a.does("give"), 0);
+  EXPECT_EQ(a.does("give"), 0);
+  EXPECT_EQ(a.take("alloc", 400 * kMiB), 0) << a.err;
+  EXPECT_EQ(a.take("alloc", 400 * kMiB), 2);
+}
+
+TEST_F(LiveLimitTest, CapsWhatWasOnlyWatchedAndLetsGoAgain) {
+  Told a(capped(""));
+  ASSERT_EQ(a.does("start"), 0);
+  ASSERT_EQ(a.take("alloc", 2 * kGiB), 0);
+  set_limit(a.pid, 3 * kGiB);
+  EXPECT_EQ(a.take("alloc", kGiB), 2);
+  set_limit(a.pid, GPUCAP_WIRE_NO_LIMIT);
+  EXPECT_EQ(a.take("alloc", kGiB), 0);
+}
+
+TEST_F(LiveLimitTest, OneDeviceOnly) {
+  Told a(capped("2G"));
+  ASSERT_EQ(a.does("start"), 0);
+  set_limit(a.pid, 4 * kGiB, 1);
+  EXPECT_EQ(a.take("alloc", 3 * kGiB), 2);
+  set_limit(a.pid, 4 * kGiB, 0);
+  EXPECT_EQ(a.take("alloc", 3 * kGiB), 0);
+}
+
+TEST_F(LiveLimitTest, AGroupsLimitMovesForAllMembers) {
+  Environment member = capped("");
+  member["GPUCAP_GROUP"] = "g";
+  member["GPUCAP_GROUP_LIMIT"] = "3G";
+  Told a(member), b(member);
+  ASSERT_EQ(a.does("start"), 0);
+  ASSERT_EQ(b.does("start"), 0);
+  ASSERT_EQ(a.take("alloc", kGiB), 0);
+  ASSERT_EQ(b.take("alloc", 2 * kGiB), 2);
+  const int directory = open((folder_ + "/segments").c_str(), O_RDONLY | O_DIRECTORY);
+  int error_number = 0;
+  wire::GroupFile file;
+  ASSERT_EQ(file.open(directory, "g", true, &error_number), wire::ControlError::kNone);
+  wire::GroupSnapshot snapshot;
+  ASSERT_EQ(file.snapshot(&snapshot, &error_number), wire::ControlError::kNone);
+  EXPECT_EQ(snapshot.members.size(), 2u);
+  ASSERT_EQ(snapshot.devices.size(), 1u);
+  EXPECT_EQ(snapshot.devices[0].limit_bytes, 3 * kGiB);
+  EXPECT_EQ(snapshot.devices[0].used_bytes, static_cast<int64_t>(kGiB + 2 * kContext));
+  ASSERT_EQ(file.set_limit(-1, 5 * kGiB, &error_number), wire::ControlError::kNone);
+  EXPECT_EQ(b.take("alloc", 2 * kGiB), 0);
+  ASSERT_EQ(file.set_limit(-1, kGiB, &error_number), wire::ControlError::kNone);
+  EXPECT_EQ(a.take("alloc", 2 * kMiB), 2);
+  close(directory);
+}
+
+TEST_F(LiveLimitTest, ObserveRefusesNothingAndTellsWhatItWould) {
+  Environment environment = capped("1G");
+  environment["GPUCAP_ON_LIMIT"] = "observe";
+  Told a(environment);
+  ASSERT_EQ(a.does("start"), 0);
+  ASSERT_EQ(a.does("info"), 0);
+  EXPECT_EQ(number(a.out, "total"), 16 * kGiB) << "the program is told what it would be told without a cap";
+  for (const char* way : {"alloc", "create", "async", "array"}) EXPECT_EQ(a.take(way, 512 * kMiB), 0) << way;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(a.take("alloc", 1000), 0);
+  const gpucap_device gauge = gauges(a.pid);
+  EXPECT_EQ(gauge.refused_count, 0u);
+  EXPECT_EQ(gauge.observed_count, 5u)
+      << "three of the four large ones and the first block of small ones, and the first";
+  EXPECT_GE(gauge.observed_bytes, 3 * 512 * kMiB);
+  EXPECT_EQ(gauge.limit_bytes, kGiB);
+  EXPECT_EQ(a.err, "") << "nothing is said without cause";
+  expect_true_figures(a.pid);
+}
+
+TEST_F(LiveLimitTest, ObserveOfAContextThatWouldNotFit) {
+  Environment environment = capped("100M");
+  environment["GPUCAP_ON_LIMIT"] = "observe";
+  Told a(environment);
+  EXPECT_EQ(a.does("start"), 0);
+  EXPECT_EQ(a.take("alloc", kGiB), 0);
+  EXPECT_EQ(gauges(a.pid).observed_count, 2u);
+}
+
+}  // namespace
+}  // namespace gpucap::e2e

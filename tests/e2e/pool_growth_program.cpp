@@ -1,0 +1,113 @@
+// A program that uses stream-ordered pools in the ways that decide what gpucap may take for granted about their size.
+// Knows nothing of gpucap. Says "READY" after each step and waits for a line on stdin; pool_growth_test.cpp looks then.
+#include <iostream>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/e2e/driver_functions.h"
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+DriverFunctions f;
+CUcontext context = nullptr;
+
+void must(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  std::printf("failed=%s %d\n", what, static_cast<int>(result));
+  std::exit(1);
+}
+
+void pause_here() {
+  std::printf("READY\n");
+  std::fflush(stdout);
+  std::string line;
+  std::getline(std::cin, line);
+}
+
+CUdeviceptr take(size_t bytes) {
+  CUdeviceptr pointer = 0;
+  must(f.cuMemAllocAsync(&pointer, bytes, nullptr), "cuMemAllocAsync");
+  return pointer;
+}
+void give(CUdeviceptr pointer) { must(f.cuMemFreeAsync(pointer, nullptr), "cuMemFreeAsync"); }
+
+void one_thread() {
+  CUdeviceptr first = take(20 * kMiB), second = take(20 * kMiB);
+  pause_here();  // two steps
+  give(take(kMiB));
+  pause_here();  // a block that was not there before
+  for (int i = 0; i < 1000; ++i) give(take(kMiB));
+  pause_here();  // the same again and again
+  give(first);
+  give(second);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();  // all of it went back
+  first = take(20 * kMiB);
+  pause_here();  // where it had been before, but anew
+  give(first);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+void destroyed_early() {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr blocks[3] = {};
+  must(f.cuMemPoolCreate(&pool, &properties), "cuMemPoolCreate");
+  for (CUdeviceptr& block : blocks)
+    must(f.cuMemAllocFromPoolAsync(&block, 40 * kMiB, pool, nullptr), "cuMemAllocFromPoolAsync");
+  give(blocks[0]);
+  must(f.cuMemPoolDestroy(pool), "cuMemPoolDestroy");
+  give(blocks[1]);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();  // one block outlives its pool
+  give(blocks[2]);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();  // none does
+}
+
+// Takes, frees and synchronises at random; keeps a few blocks.
+void at_random(unsigned seed, std::vector<CUdeviceptr>* kept) {
+  must(f.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  std::mt19937 random(seed);
+  for (int i = 0; i < 2000; ++i) {
+    const auto what = random() % 100;
+    if (what < 55 && kept->size() < 20) {
+      kept->push_back(take((1 + random() % 24) * kMiB));
+    } else if (what < 97 && !kept->empty()) {
+      const size_t which = random() % kept->size();
+      give((*kept)[which]);
+      kept->erase(kept->begin() + static_cast<std::ptrdiff_t>(which));
+    } else {
+      must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+    }
+  }
+}
+
+void many_threads() {
+  std::vector<CUdeviceptr> kept[4];
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) threads.emplace_back(at_random, i + 1, &kept[i]);
+  for (std::thread& thread : threads) thread.join();
+  pause_here();  // at rest, with blocks that live and without a last synchronise
+  for (std::vector<CUdeviceptr>& blocks : kept)
+    for (const CUdeviceptr block : blocks) give(block);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();
+}
+
+}  // namespace
+
+int main() {
+  f = reach("linked");
+  must(f.cuInit(0), "cuInit");
+  must(f.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+  must(f.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  one_thread();
+  destroyed_early();
+  many_threads();
+  return 0;
+}

@@ -140,7 +140,7 @@ struct gpucap_device {
   uint64_t waits_ns;             /* how long they waited altogether */
   uint64_t observed_count;       /* let through in observe mode, though over the limit */
   uint64_t observed_bytes;
-  uint64_t failed_count; /* turned down by the driver itself */
+  uint64_t failed_count; /* turned down by the driver itself with out-of-memory: the card was full */
   uint8_t reserved[152];
 };
 

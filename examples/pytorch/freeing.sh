@@ -8,5 +8,5 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 gpucap run --limit 8G -- python3 -u freeing.py | tee "$log"
 pid=$(sed -n 's/^pid //p' "$log")
-echo "\$ gpucap-top events -p $pid    # the first charges and releases"
-gpucap-top events -p "$pid" | grep -E ' (charge|release) ' | sed -n 1,6p
+echo "\$ gpucap-top events -p $pid    # what PyTorch took and gave back first"
+gpucap-top events -p "$pid" | grep -E ' (charge|release) +cuda(Malloc|Free) ' | sed -n 1,6p

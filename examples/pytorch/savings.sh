@@ -9,10 +9,10 @@ trap 'rm -rf "$results"' EXIT
 searches=()
 for options in "" "--amp" "--checkpoint" "--checkpoint --amp"; do
   # shellcheck disable=SC2086
-  python3 smallest_cap.py python3 savings.py $options >"$results/$options" &
+  python3 smallest_cap.py python3 savings.py $options >"$results/of$options" &
   searches+=($!)
 done
 for search in "${searches[@]}"; do wait "$search"; done
 for options in "" "--amp" "--checkpoint" "--checkpoint --amp"; do
-  echo "${options:-neither}: $(cat "$results/$options")"
+  echo "${options:-neither}: $(cat "$results/of$options")"
 done

@@ -74,7 +74,7 @@ template <typename Function, typename Handle>
 CUresult release(const Call<Function>& call, core::Space space, Handle handle) {
   ReleaseStep step;
   step.begin(call.api(), space, reinterpret_cast<uint64_t>(handle));
-  const CUresult result = call();
+  const CUresult result = call.timed();
   step.end(result);
   return result;
 }

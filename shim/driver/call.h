@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shim/driver/real_driver.h"
+#include "shim/process/ticks.h"
 
 namespace gpucap::driver {
 
@@ -11,6 +12,13 @@ class Call {
  public:
   constexpr Call(Api api, Function function) : api_(api), function_(function) {}
   CUresult operator()() const { return function_(); }
+  // The same for calls that are told of as events, with their latency.
+  CUresult timed() const {
+    const uint64_t began = ticks();
+    const CUresult result = function_();
+    call_ticks = ticks() - began;
+    return result;
+  }
   [[nodiscard]] Api api() const { return api_; }
 
  private:

@@ -25,7 +25,7 @@ template <typename Function>
 CUresult release(const Call<Function>& call, uint64_t address) {
   Step step;
   step.begin(call.api(), address, false);
-  const CUresult result = call();
+  const CUresult result = call.timed();
   step.end(result);
   return result;
 }
@@ -36,7 +36,7 @@ template <typename Function>
 CUresult release_on_stream(const Call<Function>& call, uint64_t address) {
   Step step;
   step.begin(call.api(), address, true);
-  const CUresult result = call();
+  const CUresult result = call.timed();
   step.end(result);
   return result;
 }

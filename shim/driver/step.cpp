@@ -9,13 +9,14 @@ namespace gpucap::driver {
 
 void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t bytes, CUresult result) {
   process.activate(device);
-  add(device.gauge->failed_count, 1);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) add(device.gauge->failed_count, 1);
   Event event;
   event.api = static_cast<uint16_t>(api);
   event.operation = GPUCAP_OP_FAIL;
   event.kind = kind;
   event.bytes = bytes;
   event.result = static_cast<int32_t>(result);
+  event.latency_ns = process.telemetry().latency_ns(call_ticks);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) event.refused_by = GPUCAP_REFUSED_BY_CARD;
   process.telemetry().record(device, event);
   if (result != CUDA_ERROR_OUT_OF_MEMORY || !log_enabled(LogLevel::kWarn)) return;
@@ -36,6 +37,7 @@ void tell(Process& process, Device& device, Api api, gpucap_operation operation,
   event.operation = operation;
   event.kind = kind;
   event.address = address;
+  event.latency_ns = process.telemetry().latency_ns(call_ticks);
   event.bytes = bytes;
   process.telemetry().record(device, event);
 }

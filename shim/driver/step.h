@@ -18,14 +18,14 @@ enum class Go : uint8_t {
 // Asks the driver, within a flight. Where the card itself is full and GPUCAP_ON_LIMIT=wait, waits and asks again.
 template <typename Function>
 CUresult ask_driver(const Call<Function>& call, Process& process, Device& device, uint64_t bytes) {
-  CUresult result = call();
+  CUresult result = call.timed();
   uint64_t began_ns = 0;
   while (result == CUDA_ERROR_OUT_OF_MEMORY && process.config().on_limit.mode == core::OnLimitValue::Mode::kWait) {
     end_flight(device);
     const bool again = wait_for_card(process, device, static_cast<uint16_t>(call.api()), bytes, &began_ns);
     begin_flight(device);
     if (!again) break;
-    result = call();
+    result = call.timed();
   }
   return result;
 }

@@ -91,7 +91,7 @@ template <typename Function>
 CUresult unmap(const Call<Function>& call, CUdeviceptr address, uint64_t size) {
   UnmapStep step;
   step.begin(address, size);
-  const CUresult result = call();
+  const CUresult result = call.timed();
   step.end(call.api(), result);
   return result;
 }
@@ -100,7 +100,7 @@ template <typename Function>
 CUresult release(const Call<Function>& call, CUmemGenericAllocationHandle handle) {
   ReleaseStep step;
   step.begin(call.api(), handle);
-  const CUresult result = call();
+  const CUresult result = call.timed();
   step.end(result);
   return result;
 }

@@ -10,11 +10,13 @@
 #include "shim/process/device.h"
 #include "shim/process/log.h"
 #include "shim/process/pages.h"
+#include "shim/process/ticks.h"
 
 namespace gpucap {
 
 thread_local uint16_t current_origin = 0;
 thread_local uint32_t charging_calls = 0;
+thread_local uint64_t call_ticks = 0;
 
 namespace {
 
@@ -68,6 +70,8 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
   spec.wait_at_most_ns = config.on_limit.wait_ns;
   spec.describe = describe;
   spec.describe_argument = devices;
+  ticks_at_start_ = ticks();
+  ns_at_start_ = monotonic_ns();
   int error_number = 0;
   const wire::SegmentError error = segment_.create(spec, &error_number);
   if (error != wire::SegmentError::kNone) {
@@ -115,7 +119,18 @@ void Telemetry::record(const Device& device, const Event& event) {
   ring_.publish(out);
 }
 
+// Over all the time since the start, so that it only gets better. Under the look lock of a device; where two devices
+// are looked at together, either's figure is right.
+void Telemetry::measure_pace(uint64_t now_ns) {
+  const uint64_t counted = ticks() - ticks_at_start_;
+  const uint64_t passed = now_ns - ns_at_start_;
+  if (passed < 1'000'000 || counted < 1000) return;
+  const double pace = static_cast<double>(passed) / static_cast<double>(counted);
+  pace_.store(static_cast<uint64_t>(pace * 4294967296.0), std::memory_order_relaxed);
+}
+
 void Telemetry::looked(const Device& device, int64_t truth_bytes, uint64_t now_ns) {
+  measure_pace(now_ns);
   gpucap_device& gauge = *device.gauge;
   set(gauge.driver_bytes, device.ledger.driver());
   set(gauge.looked_bytes, static_cast<uint64_t>(truth_bytes < 0 ? 0 : truth_bytes));

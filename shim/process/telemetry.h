@@ -44,11 +44,23 @@ class Telemetry {
   // Publishes a device's own figures after a look.
   void looked(const Device& device, int64_t truth_bytes, uint64_t now_ns);
   void mark_ended();
+  // Nanoseconds, 0 while the counter's pace is not known (the first milliseconds).
+  [[nodiscard]] uint32_t latency_ns(uint64_t counted) const {
+    const uint64_t pace = pace_.load(std::memory_order_relaxed);
+    if (counted > UINT64_MAX >> 24) return UINT32_MAX;
+    const uint64_t ns = (counted >> 12) * (pace >> 20) + ((counted & 0xfff) * (pace >> 20) >> 12);
+    return ns > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(ns);
+  }
   [[nodiscard]] const gpucap_control* control() const { return segment_.control(); }
 
  private:
   wire::SegmentWriter segment_;
   wire::RingWriter ring_;
+
+  void measure_pace(uint64_t now_ns);
+  std::atomic<uint64_t> pace_{0};  // nanoseconds a tick, times 2^32
+  uint64_t ticks_at_start_ = 0;
+  uint64_t ns_at_start_ = 0;
 };
 
 inline void add(int64_t& gauge, int64_t delta) {

@@ -98,7 +98,7 @@ empty_cache()                                  allocated     0  reserved     0  
 64 MiB cut from a cached GiB, empty_cache()    allocated    64  reserved  1024  used  1542 MiB
 del small, empty_cache()                       allocated     0  reserved     0  used   518 MiB
 64 MiB taken and freed: 3.0 us from the cache, 300.0 us with empty_cache() each time
-$ gpucap-top events -p 7    # the first charges and releases
+$ gpucap-top events -p 7    # what PyTorch took and gave back first
 t  7  GPU 0  charge   cudaMalloc > cuMemAlloc_v2      1.00 GiB  CUDA_SUCCESS  0x1  used 1.51 GiB
 t  7  GPU 0  charge   cudaMalloc > cuMemAlloc_v2      1.00 GiB  CUDA_SUCCESS  0x2  used 2.51 GiB
 t  7  GPU 0  release  cudaFree > cuMemFree_v2         1.00 GiB  CUDA_SUCCESS  0x1  used 1.51 GiB

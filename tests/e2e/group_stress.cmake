@@ -37,3 +37,10 @@ target_compile_definitions(e2e_group_stress_test PRIVATE GPUCAP_LIBRARY="$<TARGE
   TESTING_LIBRARY="$<TARGET_FILE:gpucap_shim_testing>" SOURCE_FOLDER="${CMAKE_SOURCE_DIR}")
 add_dependencies(e2e_group_stress_test gpucap_shim gpucap_shim_testing e2e_group_program fake_libnvidia_ml)
 gtest_discover_tests(e2e_group_stress_test TEST_PREFIX "e2e." PROPERTIES LABELS e2e TIMEOUT 120)
+
+# The policy file, which only the test build takes from elsewhere than /etc.
+add_executable(e2e_policy_test policy_test.cpp)
+target_link_libraries(e2e_policy_test PRIVATE gpucap_wire_reader fake_truth_file gpucap_warnings GTest::gtest_main)
+target_compile_definitions(e2e_policy_test PRIVATE ${e2e_definitions} GPUCAP_TESTING_LIBRARY="$<TARGET_FILE:gpucap_shim_testing>")
+add_dependencies(e2e_policy_test gpucap_shim_testing e2e_told_client fake_libnvidia_ml)
+gtest_discover_tests(e2e_policy_test TEST_PREFIX "e2e." PROPERTIES LABELS e2e TIMEOUT 120)

@@ -26,6 +26,37 @@ class LiveLimitTest : public World {
   gpucap_device gauges(pid_t pid, size_t device = 0) { return segment(pid).devices.at(device).gauges; }
 };
 
+TEST_F(LiveLimitTest, AnEventTellsHowLongTheDriverTook) {
+  Told a(capped("2G"));
+  ASSERT_EQ(a.does("start"), 0);
+  for (int i = 0; i < 3; ++i) {  // the pace of the processor's counter is known after a few milliseconds
+    usleep(15000);
+    ASSERT_EQ(a.take("alloc", 100 * kMiB), 0);
+  }
+  const std::string prefix = std::to_string(a.pid) + ".";
+  DIR* directory = opendir((folder_ + "/segments").c_str());
+  ASSERT_NE(directory, nullptr);
+  int charges = 0;
+  uint32_t latency_ns = 0;
+  while (const dirent* entry = readdir(directory)) {
+    wire::SegmentReader reader;
+    int error_number = 0;
+    if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
+    ASSERT_EQ(reader.open(dirfd(directory), entry->d_name, &error_number), wire::ReadError::kNone);
+    auto ring = reader.ring();
+    gpucap_event event = {};
+    while (ring.next(false, &event) == wire::RingStatus::kEvent) {
+      if (event.operation != GPUCAP_OP_CHARGE || event.kind != GPUCAP_KIND_LINEAR) continue;
+      ++charges;
+      latency_ns = event.latency_ns;
+    }
+  }
+  closedir(directory);
+  EXPECT_EQ(charges, 3);
+  EXPECT_GT(latency_ns, 10u);
+  EXPECT_LT(latency_ns, 1000000000u);
+}
+
 TEST_F(LiveLimitTest, ActsAtTheNextRequestAndTakesNothingAway) {
   Told a(capped("2G"));
   ASSERT_EQ(a.does("start"), 0);

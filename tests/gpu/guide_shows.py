@@ -8,7 +8,7 @@ import re
 from harness import AGREEMENT_BYTES, GIB, MIB
 
 AGREEMENT_MIB = AGREEMENT_BYTES // MIB
-OWN_MIB = 128  # what a library may take by cudaMalloc beside PyTorch's segments
+OWN_MIB = 192  # what a library may take by cudaMalloc beside PyTorch's segments
 
 
 def numbers(line):
@@ -120,7 +120,8 @@ def allocators(run, outcome):
     outcome.require([s[1] for s in settings].count("cudaMallocAsync") == 1 and settings[2][1] == "cudaMallocAsync", "the backends: %s" % settings)
     outcome.require(int(settings[0][4]) + int(settings[0][5]) > 0, "by default the cap was never met")
     complete = {int(s[2]) for s in settings if int(s[5]) == 0}
-    outcome.require(len(complete) <= 1, "the same tensors have different peaks: %s" % complete)
+    # Each allocator rounds a little differently.
+    outcome.require(not complete or max(complete) - min(complete) <= 16, "the same tensors have different peaks: %s" % complete)
     for name, _, tensors, reserved, _, _ in settings:
         outcome.require(0 < int(tensors) <= int(reserved) <= 4096, "%s: %s MiB in tensors, %s reserved" % (name, tensors, reserved))
 

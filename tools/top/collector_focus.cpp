@@ -81,7 +81,7 @@ EventLine Collector::event_line_of(const gpucap_event& raw, const EventOrigin& o
   if (raw.origin != 0) line.call = api_name(origin.api_names, raw.origin) + " > ";
   line.call += api_name(origin.api_names, raw.api);
   line.bytes = raw.bytes;
-  line.used_after_bytes = raw.used_after;
+  if (raw.used_after != kUseUnknown) line.used_after_bytes = raw.used_after;
   if (raw.result != 0) line.result = result_name(raw.result);
   return line;
 }
@@ -173,16 +173,7 @@ void Collector::fill_details(const ViewState& state) {
   }
   if (more.refusals.empty() && gauges.refused_count != 0) {
     // The log has lost it; the gauges still know the latest.
-    gpucap_event last = {};
-    last.monotonic_ns = gauges.last_refused_monotonic_ns;
-    last.device = static_cast<uint8_t>(ordinal);
-    last.operation = GPUCAP_OP_REFUSE;
-    last.refused_by = static_cast<uint8_t>(gauges.last_refused_by);
-    last.api = static_cast<uint16_t>(gauges.last_refused_api);
-    last.origin = static_cast<uint16_t>(gauges.last_refused_origin);
-    last.bytes = gauges.last_refused_bytes;
-    more.refusals.push_back(event_line_of(last, *live->origin));
-    more.refusals.back().used_after_bytes.reset();
+    more.refusals.push_back(event_line_of(last_refusal(gauges), *live->origin));
   }
   model_.details = std::move(more);
 }

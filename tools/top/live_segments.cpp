@@ -31,6 +31,19 @@ uint64_t found_dead_ns(const std::string& path, uint64_t now_ns) {
 
 }  // namespace
 
+gpucap_event last_refusal(const gpucap_device& gauges) {
+  gpucap_event event = {};
+  event.monotonic_ns = gauges.last_refused_monotonic_ns;
+  event.device = static_cast<uint8_t>(gauges.ordinal);
+  event.operation = GPUCAP_OP_REFUSE;
+  event.refused_by = static_cast<uint8_t>(gauges.last_refused_by);
+  event.api = static_cast<uint16_t>(gauges.last_refused_api);
+  event.origin = static_cast<uint16_t>(gauges.last_refused_origin);
+  event.bytes = gauges.last_refused_bytes;
+  event.used_after = kUseUnknown;
+  return event;
+}
+
 LiveSegment* LiveSegments::find(const std::string& path) {
   const auto found = segments_.find(path);
   return found != segments_.end() ? &found->second : nullptr;
@@ -101,7 +114,20 @@ void LiveSegments::open_new(const SegmentDirectory& directory, const std::string
     live.parent_pid = static_cast<int>(snapshot.parent_pid);
   }
   if (live.parent_pid > 0) live.parent_name = name_of_process(live.parent_pid);
-  read_again(&segments_.emplace(path, std::move(live)).first->second, path);
+  LiveSegment* kept = &segments_.emplace(path, std::move(live)).first->second;
+  read_again(kept, path);
+  recall_refusals(kept);
+}
+
+// Of a process that was there before us only the end of its log is read; why it was refused should be seen all the
+// same.
+void LiveSegments::recall_refusals(LiveSegment* live) {
+  for (const wire::DeviceSnapshot& device : live->segment.snapshot.devices) {
+    const uint64_t when_ns = device.gauges.last_refused_monotonic_ns;
+    if (device.gauges.refused_count == 0 || when_ns == 0) continue;
+    if (!live->tail.empty() && live->tail.front().monotonic_ns <= when_ns) continue;
+    new_events_.push_back({last_refusal(device.gauges), live->origin});
+  }
 }
 
 void LiveSegments::read_again(LiveSegment* live, const std::string& path) {

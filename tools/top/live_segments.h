@@ -32,6 +32,10 @@ struct TailEvent {
   }
 };
 
+inline constexpr uint64_t kUseUnknown = UINT64_MAX;  // in used_after of an event that was not read from a log
+// The latest refusal as the gauges tell of it, for where the log has lost it.
+gpucap_event last_refusal(const gpucap_device& gauges);
+
 struct LiveSegment {
   std::string directory;
   std::string name;
@@ -66,6 +70,7 @@ class LiveSegments {
   void open_new(const SegmentDirectory& directory, const std::string& name, const std::string& path);
   void read_again(LiveSegment* live, const std::string& path);
   void read_events(LiveSegment* live, uint64_t claimed_before);
+  void recall_refusals(LiveSegment* live);
 
   std::set<int> pids_;  // empty: all
   std::map<std::string, LiveSegment> segments_;

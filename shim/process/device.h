@@ -32,6 +32,7 @@ struct Device {
   // When the figures must be looked at again; see quota.h.
   std::atomic<bool> stale{false};
   std::atomic<uint64_t> looked_at_ns{0};
+  std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
   std::atomic<int64_t> committed_at_look{0};
   std::atomic<uint64_t> headroom_at_look{0};
   std::atomic<bool> inexact{false};  // the last look fell between calls under way

@@ -13,6 +13,10 @@ namespace {
 constexpr uint64_t kLookInterval_ns = 10'000'000;
 constexpr uint64_t kInexactInterval_ns = 1'000'000;
 constexpr int kExactTries = 50;
+// A program that has just begun something new (first launches take local memory, libraries load their kernels) is
+// looked at more closely when it synchronises: it may rest right after, and nobody would look again.
+constexpr uint64_t kNewThingsFor_ns = 2'000'000'000;
+constexpr uint64_t kNewThingsInterval_ns = 1'000'000;
 
 void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
   const int64_t before = device.ledger.driver();
@@ -30,6 +34,7 @@ void take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
     publish_group(device);
   }
   if (driver == before) return;
+  device.driver_changed_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
   Event event;
   event.operation = GPUCAP_OP_DRIVER;
   event.kind = GPUCAP_KIND_CONTEXT;
@@ -53,7 +58,7 @@ Expected expected_of(const Device& device) {
 bool look_once(Process& process, Device& device, bool* known) {
   process.bring_up_to_date(device);
   device.stale.store(false);  // whatever marked it before is in the figures that are read from here on
-  device.looked_at_ns.store(coarse_ns(), std::memory_order_relaxed);
+  device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
   const uint64_t flights_before = device.flights.load();
   const Expected before = expected_of(device);
   const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
@@ -80,12 +85,21 @@ bool look_once(Process& process, Device& device, bool* known) {
   return false;
 }
 
+// Clocks may differ by a tick, so `then` may be a little later than `now`.
+bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then && now - then >= than; }
+
+bool is_new_to_it(const Device& device) {
+  const uint64_t now = monotonic_ns();
+  return !is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, now) &&
+         is_older(device.looked_at_ns.load(std::memory_order_relaxed), kNewThingsInterval_ns, now);
+}
+
 }  // namespace
 
 bool needs_look(Device& device, uint64_t bytes) {
   if (device.stale.load(std::memory_order_relaxed)) return true;
   const uint64_t interval = device.inexact.load(std::memory_order_relaxed) ? kInexactInterval_ns : kLookInterval_ns;
-  if (coarse_ns() - device.looked_at_ns.load(std::memory_order_relaxed) >= interval) return true;
+  if (is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval, coarse_ns())) return true;
   if (!device.ledger.limited() && device.group == nullptr) return false;
   const int64_t grown = device.ledger.committed() - device.committed_at_look.load(std::memory_order_relaxed);
   const int64_t asked = bytes > uint64_t{1} << 62 ? INT64_MAX / 2 : static_cast<int64_t>(bytes);
@@ -118,7 +132,7 @@ void look_at_rest(Process& process, Device& device) {
   // After an inexact look, a moment without calls under way is the chance for an exact one.
   const bool chance =
       device.inexact.load(std::memory_order_relaxed) && static_cast<uint32_t>(device.flights.load()) == 0;
-  if (chance || needs_look(device, 0)) look(process, device, false);
+  if (chance || needs_look(device, 0) || is_new_to_it(device)) look(process, device, false);
 }
 
 }  // namespace gpucap

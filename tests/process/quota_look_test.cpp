@@ -172,5 +172,17 @@ TEST_F(QuotaLookTest, PeakIsOfExactFiguresOnly) {
   EXPECT_EQ(gauge().peak_bytes, 2 * kGiB) << "a peak does not fall";
 }
 
+// A kernel's first launch takes local memory, unseen; the program then synchronises and rests, within 10 ms of the look
+// before. Seen on a card with NCCL.
+TEST_F(QuotaLookTest, ASynchroniseSoonAfterSomethingNewIsLookedAtAgain) {
+  begin("4G");
+  FakeCard::truth_bytes += static_cast<int64_t>(600 * kMiB);
+  look(*process_, *device_, true);  // finds something new
+  FakeCard::truth_bytes += static_cast<int64_t>(186 * kMiB);
+  sleep_ms(2);
+  look_at_rest(*process_, *device_);
+  EXPECT_EQ(used(), 786 * kMiB);
+}
+
 }  // namespace
 }  // namespace gpucap

@@ -117,6 +117,7 @@ bool terminal_takes_unicode() {
 }
 
 CursesTerminal::CursesTerminal(bool colours) {
+  if (!terminal_is_known()) return;
   SCREEN* screen = newterm(nullptr, stdout, stdin);
   if (screen == nullptr) return;
   screen_ = new Handle{screen, false};

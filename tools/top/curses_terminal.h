@@ -35,6 +35,8 @@ class CursesTerminal {
   bool left_ = false;
 };
 
+bool terminal_is_known();  // by its TERM
+
 // Whether text beyond ASCII can be shown: by the locale, which this sets for characters alone.
 bool terminal_takes_unicode();
 

@@ -98,8 +98,11 @@ bool is_new_to_it(const Device& device) {
 
 bool needs_look(Device& device, uint64_t bytes) {
   if (device.stale.load(std::memory_order_relaxed)) return true;
-  const uint64_t interval = device.inexact.load(std::memory_order_relaxed) ? kInexactInterval_ns : kLookInterval_ns;
-  if (is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval, coarse_ns())) return true;
+  const bool inexact = device.inexact.load(std::memory_order_relaxed);
+  const uint64_t interval = inexact ? kInexactInterval_ns : kLookInterval_ns;
+  // The coarse clock is some milliseconds behind, which matters to the short interval only.
+  if (is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval, inexact ? monotonic_ns() : coarse_ns()))
+    return true;
   if (!device.ledger.limited() && device.group == nullptr) return false;
   const int64_t grown = device.ledger.committed() - device.committed_at_look.load(std::memory_order_relaxed);
   const int64_t asked = bytes > uint64_t{1} << 62 ? INT64_MAX / 2 : static_cast<int64_t>(bytes);

@@ -79,7 +79,7 @@ EventLine Collector::event_line_of(const gpucap_event& raw, const EventOrigin& o
   line.operation = raw.operation;
   line.refused_by = raw.refused_by;
   if (raw.origin != 0) line.call = api_name(origin.api_names, raw.origin) + " > ";
-  line.call += api_name(origin.api_names, raw.api);
+  if (raw.api != 0) line.call += api_name(origin.api_names, raw.api);  // a change of a limit came by no call
   line.bytes = raw.bytes;
   if (raw.used_after != kUseUnknown) line.used_after_bytes = raw.used_after;
   if (raw.result != 0) line.result = result_name(raw.result);

@@ -139,7 +139,11 @@ TEST_F(GroupKill, AtEveryStepLeavesTheOthersUndisturbed) {
       // The first time; and in the midst, where the same step comes again under other conditions.
       for (const int nth : std::set<int>{1, (count + 1) / 2}) {
         const std::string when = std::string(scenario.name) + ", killed at " + name + ":" + std::to_string(nth);
-        const int status = run(scenario, "GPUCAP_TEST_KILL_AT", name + ":" + std::to_string(nth));
+        // Which way a request takes depends on how old its figures are, so on a busy machine the run may not come by
+        // the step as often as the recorded one did: then it ended well, and another is made.
+        int status = 0;
+        for (int tries = 0; tries < 20 && WIFEXITED(status) && WEXITSTATUS(status) == 0; ++tries)
+          status = run(scenario, "GPUCAP_TEST_KILL_AT", name + ":" + std::to_string(nth));
         ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << when << ": status " << status;
         ++kills;
         if (scenario.alone) start_survivors();

@@ -8,7 +8,7 @@
 # Which tests run: the core, the wire format, the process object, the fake driver and the tools' parts; and end to end the cap
 # by every way of allocating, configuration, NVML, look-ups of symbols, several runtimes, and plugins. Left out, because the
 # emulator is not the machine:
-#   the two programs as a whole, a process's life, stress: they start and time hundreds of processes
+#   the two programs as a whole, a process's life, groups under death and stress: they start and time hundreds of processes
 #   clients, Programs: wheels and shells of this machine, which are no aarch64 programs
 #   NotOursIsRefused: needs a second user, and the namespace below has one
 #   OwnStartTime, ClosedItsDescriptors: the emulator makes up /proc/self/stat
@@ -17,7 +17,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-left_out='^(e2e\.(life|clients|nvml_clients|Programs)|gpucap_|gpu_checks|coverage|layers|bench|docs|manuals|fuzz|jupyter|stress)'
+left_out='^(e2e\.(life|clients|nvml_clients|Programs|GroupKill|GroupStress|GroupChildren)|gpucap_|gpu_checks|coverage|layers|bench|docs|manuals|fuzz|jupyter|stress)'
 left_out+='|NotOursIsRefused|ProcFiles\.OwnStartTime|ClosedItsDescriptors'
 build_only=0
 if [ "${1:-}" = --build-only ]; then

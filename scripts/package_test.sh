@@ -123,6 +123,8 @@ ok "wheel: install, run, remove" wheel_test
 ok "wheel: its name promises what the floor test proves" test -f "$(echo "$packages"/gpucap-*-py3-none-manylinux_2_17_"$(uname -m)".whl)"
 
 # Exceptions: a preloaded library is not linked with, so its name has no version and its symbols no file that says what they need.
+# The exceptions: the library has no version in its name, for it is preloaded and never linked; ncurses is linked into
+# gpucap-top, so that it runs where there is another one or none.
 ok "lintian" lintian --no-cfg --fail-on error,warning --suppress-tags-from-file packaging/lintian_exceptions "$packages"/*.deb
 rpm_asks() {
   rpm -qp --requires "$packages"/*.rpm | sort -u | tee "$scratch/requires"

@@ -12,9 +12,12 @@ uint64_t own_limit(const Process& process, const Device& device) {
 }
 uint64_t group_limit(const Process& process, const Device& device) {
   if (device.group == nullptr) return core::kNoLimit;
-  if (observes(process)) return enforced_group_limit(process, device);
-  const uint64_t limit = device.group->limit(device.group_number);
-  return limit < device.group_policy_limit ? limit : device.group_policy_limit;
+  return observes(process) ? enforced_group_limit(process, device) : standing_group_limit(device);
+}
+
+uint64_t left_of(uint64_t limit, int64_t used) {
+  if (limit == core::kNoLimit || used < 0) return limit;
+  return static_cast<uint64_t>(used) >= limit ? 0 : limit - static_cast<uint64_t>(used);
 }
 
 }  // namespace
@@ -41,17 +44,12 @@ void take_over_limit(Process& process, Device& device, uint64_t sequence) {
 }
 
 uint64_t room_in_group(Device& device) {
-  uint64_t limit = device.group->limit(device.group_number);
-  if (device.group_policy_limit < limit) limit = device.group_policy_limit;
-  const int64_t used = device.group->use(device.group_number, false).bytes;
-  if (limit == core::kNoLimit || used < 0) return limit;
-  return static_cast<uint64_t>(used) >= limit ? 0 : limit - static_cast<uint64_t>(used);
+  return left_of(standing_group_limit(device), device.group->use(device.group_number, false).bytes);
 }
 
 void publish_group(Device& device) {
-  const uint64_t limit = device.group->limit(device.group_number);
   const int64_t used = device.group->use(device.group_number, false).bytes;
-  set(device.gauge->group_limit_bytes, limit < device.group_policy_limit ? limit : device.group_policy_limit);
+  set(device.gauge->group_limit_bytes, standing_group_limit(device));
   set(device.gauge->group_used_bytes, static_cast<uint64_t>(used < 0 ? 0 : used));
 }
 
@@ -65,13 +63,9 @@ Shown shown_memory(Process& process, Device& device) {
   shown.bounded = true;
   shown.used_bytes = static_cast<uint64_t>(device.ledger.used());
   shown.total_bytes = own < group ? own : group;
-  const auto left = [](uint64_t limit, int64_t used) -> uint64_t {
-    if (limit == core::kNoLimit || used < 0) return limit;
-    return static_cast<uint64_t>(used) >= limit ? 0 : limit - static_cast<uint64_t>(used);
-  };
-  shown.free_bytes = left(own, device.ledger.used() + device.ledger.reserved());
+  shown.free_bytes = left_of(own, device.ledger.used() + device.ledger.reserved());
   if (device.group == nullptr) return shown;
-  const uint64_t group_free = left(group, device.group->use(device.group_number, false).bytes);
+  const uint64_t group_free = left_of(group, device.group->use(device.group_number, false).bytes);
   if (group_free >= shown.free_bytes) return shown;
   shown.free_bytes = group_free;
   // What the others hold is not there for this program.

@@ -17,6 +17,13 @@ inline void refresh_limit(Process& process, Device& device) {
   if (sequence != device.control_seen.load(std::memory_order_relaxed)) take_over_limit(process, device, sequence);
 }
 
+// The limit of the device's group as it stands, bounded by the policy file; kNoLimit outside of any group.
+inline uint64_t standing_group_limit(const Device& device) {
+  if (device.group == nullptr) return core::kNoLimit;
+  const uint64_t limit = device.group->limit(device.group_number);
+  return limit < device.group_policy_limit ? limit : device.group_policy_limit;
+}
+
 // What a program is to be told about its memory: the narrower of its own limit and its group's.
 struct Shown {
   bool bounded = false;  // false: what the driver says stands

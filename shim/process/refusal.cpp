@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "shim/process/clock.h"
+#include "shim/process/limits.h"
 #include "shim/process/log.h"
 #include "shim/process/quota_parts.h"
 
@@ -40,8 +41,7 @@ ObstacleText::ObstacleText(Process& process, Device& device, gpucap_refused_by b
   const bool policy_only = enforced && observes(process);
   if (by == GPUCAP_REFUSED_BY_GROUP && device.group != nullptr) {
     const auto use = device.group->use(device.group_number, true);
-    uint64_t limit = policy_only ? enforced_group_limit(process, device) : device.group->limit(device.group_number);
-    if (device.group_policy_limit < limit) limit = device.group_policy_limit;
+    const uint64_t limit = policy_only ? enforced_group_limit(process, device) : standing_group_limit(device);
     snprintf(text, sizeof(text), "group '%s' of %s has %s used by %d process%s, of which this one %s",
              device.group->name(), Text(limit).text, Text(use.bytes).text, use.members, use.members == 1 ? "" : "es",
              Text(device.ledger.used()).text);
@@ -97,9 +97,7 @@ gpucap_refused_by over_limit(Process& process, Device& device, uint16_t api, uin
     return use.bytes > 0 && static_cast<uint64_t>(use.bytes) > group ? GPUCAP_REFUSED_BY_GROUP
                                                                      : GPUCAP_REFUSED_BY_NOTHING;
   };
-  uint64_t group = device.group == nullptr ? core::kNoLimit : device.group->limit(device.group_number);
-  if (device.group_policy_limit < group) group = device.group_policy_limit;
-  obstacle = over(device.ledger.limit(), group);
+  obstacle = over(device.ledger.limit(), standing_group_limit(device));
   if (obstacle == GPUCAP_REFUSED_BY_NOTHING || !observes(process)) return obstacle;
   const gpucap_refused_by truly = over(enforced_limit(process, device), enforced_group_limit(process, device));
   if (truly == GPUCAP_REFUSED_BY_NOTHING) observe(process, device, api, bytes);

@@ -112,9 +112,7 @@ class DeadlockWatch {
 Verdict wait_in_line(Process& process, Device& device, const Request& request) {
   if (monotonic_ns() < wait_for_nothing_until_ns) return Verdict::kRefused;
   // What can never fit is not waited for.
-  uint64_t group = device.group->limit(device.group_number);
-  if (device.group_policy_limit < group) group = device.group_policy_limit;
-  if (request.bytes > group) return Verdict::kRefused;
+  if (request.bytes > standing_group_limit(device)) return Verdict::kRefused;
   const int saved = errno;
   const WaitShown shown(process, device, request.api, request.bytes,
                         ObstacleText(process, device, obstacle, true).text);

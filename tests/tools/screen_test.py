@@ -6,19 +6,17 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 import unittest
 
+from posing import TOP, PosingTest
 from terminal import Terminal
 
-TOP, POSER = sys.argv[1:3]
 GIB = 1 << 30
 MAGIC = struct.pack("<Q", 0x0100504143555047)
 CONTROL_REGION = 6
@@ -35,29 +33,17 @@ def control_words(path):
     raise AssertionError("no control region in " + path)
 
 
-class ScreenTest(unittest.TestCase):
+class ScreenTest(PosingTest):
+    folder_prefix = "gpucap-screen-test-"
+
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="gpucap-screen-test-")
-        self.posers = []
+        super().setUp()
         self.terminals = []
 
     def tearDown(self):
         for terminal in self.terminals:
             terminal.close()
-        for poser in self.posers:
-            poser.kill()
-            poser.wait()
-            poser.stdin.close()
-            poser.stdout.close()
-        shutil.rmtree(self.dir)
-
-    def pose(self, *words):
-        poser = subprocess.Popen([POSER, self.dir, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.posers.append(poser)
-        self.assertEqual(poser.stdout.readline(), "ready\n")
-        if any(word.startswith("then=") for word in words):
-            poser.wait()
-        return poser
+        super().tearDown()
 
     def terminal(self, columns=80, lines=24, **environment):
         terminal = Terminal(columns, lines, environment)

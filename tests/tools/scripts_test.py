@@ -7,35 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-TOP, POSER = sys.argv[1:3]
+from posing import POSER, TOP, PosingTest
+
 GIB = 1 << 30
 UUID = "GPU-11111111-1111-1111-1111-111111111111"  # uuid=17
 
 
-class ScriptsTest(unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="gpucap-scripts-test-")
-        self.posers = []
-
-    def tearDown(self):
-        for poser in self.posers:
-            poser.kill()
-            poser.wait()
-            poser.stdin.close()
-            poser.stdout.close()
-        shutil.rmtree(self.dir)
-
-    def pose(self, *words):
-        poser = subprocess.Popen([POSER, self.dir, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.posers.append(poser)
-        self.assertEqual(poser.stdout.readline(), "ready\n")
-        if any(word.startswith("then=") for word in words):
-            poser.wait()
-        return poser
+class ScriptsTest(PosingTest):
+    folder_prefix = "gpucap-scripts-test-"
 
     def top(self, *words, code=0):
         result = subprocess.run([TOP, *words, "--dir", self.dir], capture_output=True, text=True, timeout=30,

@@ -2,40 +2,18 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-TOP, POSER = sys.argv[1:3]
+from posing import POSER, TOP, PosingTest
+
 GIB = 1 << 30
 
 
-class TopTest(unittest.TestCase):
-    def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="gpucap-top-test-")
-        self.posers = []
-
-    def tearDown(self):
-        for poser in self.posers:
-            poser.kill()
-            poser.wait()
-            poser.stdin.close()
-            poser.stdout.close()
-        shutil.rmtree(self.dir)
-
-    def pose(self, *words):
-        poser = subprocess.Popen([POSER, self.dir, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.posers.append(poser)
-        self.assertEqual(poser.stdout.readline(), "ready\n")
-        if not any(word.startswith("then=") for word in words):
-            return poser
-        poser.wait()
-        return poser
-
+class TopTest(PosingTest):
     def top(self, *words, env=None, directory=True):
         words = [*words, "--dir", self.dir] if directory else list(words)
         return subprocess.run([TOP, *words], capture_output=True, text=True, timeout=30,

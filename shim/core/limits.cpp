@@ -1,16 +1,9 @@
 #include "shim/core/limits.h"
 
+#include "shim/core/text.h"
+
 namespace gpucap::core {
 namespace {
-
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 bool starts_with_no_case(std::string_view text, std::string_view prefix) {
   if (text.size() < prefix.size()) return false;
@@ -18,8 +11,6 @@ bool starts_with_no_case(std::string_view text, std::string_view prefix) {
     if (lower(text[i]) != lower(prefix[i])) return false;
   return true;
 }
-
-bool equal_no_case(std::string_view a, std::string_view b) { return a.size() == b.size() && starts_with_no_case(a, b); }
 
 // Whether the device's UUID begins as the rule says. CUDA writes the UUID of a MIG instance like a card's and NVML does
 // not, so the prefix before the digits does not decide; the digits alone are unique.

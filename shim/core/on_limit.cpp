@@ -1,28 +1,14 @@
 // Reads deny, observe, wait and wait:TIME. Called once at the start of a process, by the policy reader and by tools.
 #include "shim/core/on_limit.h"
 
+#include "shim/core/text.h"
+
 namespace gpucap::core {
 namespace {
 
 constexpr uint64_t kMillisecond = 1000000;
 constexpr uint64_t kSecond = 1000 * kMillisecond;
 constexpr uint64_t kLongest = uint64_t{365} * 24 * 3600 * kSecond;
-
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool equal_no_case(std::string_view text, std::string_view word) {
-  if (text.size() != word.size()) return false;
-  for (size_t i = 0; i < word.size(); ++i)
-    if (lower(text[i]) != word[i]) return false;
-  return true;
-}
 
 // 0 means no time: none is written so, since nobody would agree whether it is "never" or "at once".
 uint64_t parse_time_ns(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include "shim/core/group_name.h"
 #include "shim/core/policy.h"
+#include "shim/core/text.h"
 
 namespace gpucap::core {
 namespace {
@@ -11,27 +12,15 @@ namespace {
 constexpr size_t kMaxLine = 1000;
 constexpr size_t kMaxUserName = 255;
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
+// A line's own blanks: others within it are damage.
+bool is_blank_in_line(char c) { return c == ' ' || c == '\t'; }
+std::string_view trim_line(std::string_view text) { return trim(text, is_blank_in_line); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool equal_no_case(std::string_view text, std::string_view word) {
-  if (text.size() != word.size()) return false;
-  for (size_t i = 0; i < word.size(); ++i)
-    if (lower(text[i]) != word[i]) return false;
-  return true;
-}
 
 // A '#' starts a comment only after a blank, so that it can stand inside a word.
 std::string_view without_comment(std::string_view text) {
   for (size_t i = 1; i < text.size(); ++i)
-    if (text[i] == '#' && is_blank(text[i - 1])) return text.substr(0, i);
+    if (text[i] == '#' && is_blank_in_line(text[i - 1])) return text.substr(0, i);
   return text;
 }
 
@@ -50,7 +39,8 @@ bool is_user_name(std::string_view name) {
 bool is_word(std::string_view text) {
   for (const char c : text) {
     const char l = lower(c);
-    if (!(l >= 'a' && l <= 'z') && !is_digit(c) && c != '_' && c != '-' && c != '.' && !is_blank(c)) return false;
+    if (!(l >= 'a' && l <= 'z') && !is_digit(c) && c != '_' && c != '-' && c != '.' && !is_blank_in_line(c))
+      return false;
   }
   return !text.empty();
 }
@@ -80,7 +70,7 @@ bool may_hide_header(std::string_view text) { return text.find_first_of("[]") !=
 
 bool may_hide_entry(std::string_view value) {
   for (size_t at = value.find('='); at != std::string_view::npos; at = value.find('=', at + 1)) {
-    const std::string_view before = trim(value.substr(0, at));
+    const std::string_view before = trim_line(value.substr(0, at));
     if (before.size() < 5) continue;
     const std::string_view end = before.substr(before.size() - 5);
     if (equal_no_case(end, "limit") || equal_no_case(end, "group")) return true;
@@ -132,9 +122,9 @@ bool PolicyLines::next(PolicyLine* line) {
     make_bad(line, text, "is longer than 1000 bytes", true);
     return true;
   }
-  text = trim(text);
+  text = trim_line(text);
   if (text.empty() || text.front() == '#' || text.front() == ';') return true;
-  text = trim(without_comment(text));
+  text = trim_line(without_comment(text));
   if (text.front() == '[') {
     read_header(text, line);
     section_ = line->section;
@@ -151,11 +141,11 @@ void PolicyLines::read_header(std::string_view text, PolicyLine* line) {
   line->section_name = {};
   constexpr const char* kNotASection = "is not a section ([default], [user NAME], [user UID] or [group NAME])";
   if (!text.ends_with(']')) return make_bad(line, text, kNotASection, true);
-  const std::string_view inside = trim(text.substr(1, text.size() - 2));
+  const std::string_view inside = trim_line(text.substr(1, text.size() - 2));
   size_t word_end = 0;
-  while (word_end < inside.size() && !is_blank(inside[word_end])) ++word_end;
+  while (word_end < inside.size() && !is_blank_in_line(inside[word_end])) ++word_end;
   const std::string_view word = inside.substr(0, word_end);
-  const std::string_view name = trim(inside.substr(word_end));
+  const std::string_view name = trim_line(inside.substr(word_end));
   if (equal_no_case(word, "default") && name.empty()) {
     line->section = PolicySection::kDefault;
   } else if (equal_no_case(word, "user") && !name.empty()) {
@@ -178,7 +168,7 @@ void PolicyLines::read_header(std::string_view text, PolicyLine* line) {
 void PolicyLines::read_entry(std::string_view text, PolicyLine* line) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) return make_bad(line, text, "is neither a section nor KEY = VALUE", true);
-  const std::string_view key = trim(text.substr(0, equals));
+  const std::string_view key = trim_line(text.substr(0, equals));
   if (!find_key(key, &line->key)) {
     return make_bad(line, key.empty() ? text : key, "is not a key (limit, on_limit, group, group_limit)",
                     !is_word(key) || may_hide_header(text));
@@ -186,7 +176,7 @@ void PolicyLines::read_entry(std::string_view text, PolicyLine* line) {
   if (line->section == PolicySection::kGroup && line->key != PolicyKey::kLimit)
     return make_bad(line, key, "is not a key of a [group] section (limit)", may_hide_header(text));
   line->kind = PolicyLine::Kind::kEntry;
-  line->value = trim(text.substr(equals + 1));
+  line->value = trim_line(text.substr(equals + 1));
 }
 
 }  // namespace gpucap::core

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "shim/core/text.h"
+
 namespace gpucap::core {
 namespace {
 
@@ -9,15 +11,7 @@ constexpr int kMaxDigits = 20;   // whole part: enough for 2^64
 constexpr int kMaxFraction = 9;  // a billionth of a tebibyte is a kibibyte: finer is a slip
 constexpr uint64_t kBillion = 1000000000;
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // 0 means unknown; a percent sign is handled by the caller.
 uint64_t unit_bytes(std::string_view unit) {

@@ -16,11 +16,11 @@ using gpucap::bench::driver;
 
 #define GPUCAP_GUARD extern "C" __attribute__((noinline, visibility("default"))) void
 
-GPUCAP_GUARD guard_async_pair(uint64_t times) {
+GPUCAP_GUARD guard_async_pair(CUstream stream, uint64_t times) {
   CUdeviceptr pointer = 0;
   for (uint64_t i = 0; i < times; ++i) {
-    check(driver().cuMemAllocAsync(&pointer, 1 << 20, nullptr), "cuMemAllocAsync");
-    check(driver().cuMemFreeAsync(pointer, nullptr), "cuMemFreeAsync");
+    check(driver().cuMemAllocAsync(&pointer, 1 << 20, stream), "cuMemAllocAsync");
+    check(driver().cuMemFreeAsync(pointer, stream), "cuMemFreeAsync");
   }
 }
 
@@ -64,13 +64,15 @@ int main(int count, char** arguments) {
   CUdeviceptr in_block = 0, in_pool = 0;  // so that the first block and the first step of the pool are there throughout
   check(driver().cuMemAlloc_v2(&in_block, 512), "cuMemAlloc");
   check(driver().cuMemAllocAsync(&in_pool, 512, nullptr), "cuMemAllocAsync");
+  CUstream stream = nullptr;
+  check(driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   gpucap_ring_header header{};
   std::vector<gpucap_event> events(1024);
   header.capacity = events.size();
   gpucap::wire::RingWriter ring(&header, events.data());
   static gpucap::core::AllocationTable table(gpucap::kernel_pages());
   for (const uint64_t each : {uint64_t{100}, times}) {  // once to warm up; what is counted last is what is read
-    guard_async_pair(each);
+    guard_async_pair(stream, each);
     guard_small_pair(each);
     guard_memory_info(each);
     guard_publish(&ring, each);

@@ -30,7 +30,7 @@ endif()
 # Code that lives inside someone else's program: no exceptions, no RTTI, nothing exported, no unique symbols.
 add_library(gpucap_guest INTERFACE)
 target_compile_options(gpucap_guest INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
-  -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector-strong)
+  -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector)
 target_compile_options(gpucap_guest INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 

@@ -41,7 +41,7 @@ ControlError find_control(int fd, uint64_t file_bytes, Target* target) {
     target->control_offset = region.offset;
   }
   if (target->device_count > GPUCAP_WIRE_MAX_DEVICES) return ControlError::kUnreadable;
-  return target->control_offset == 0 ? ControlError::kTooOld : ControlError::kNone;
+  return target->control_offset == 0 ? ControlError::kUnreadable : ControlError::kNone;
 }
 
 }  // namespace
@@ -56,8 +56,6 @@ const char* to_text(ControlError error) {
       return "belongs to somebody else";
     case ControlError::kUnreadable:
       return "is damaged, or not a file of gpucap's";
-    case ControlError::kTooOld:
-      return "was written by a gpucap that cannot be asked to change its limit";
     case ControlError::kNoSuchDevice:
       return "has no such device";
   }

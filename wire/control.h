@@ -17,7 +17,6 @@ enum class ControlError {
   kCannotOpen,  // see error_number
   kNotOwner,    // neither the file's owner nor root
   kUnreadable,  // not a segment or a group file, or damaged
-  kTooOld,      // its library has no control region
   kNoSuchDevice,
 };
 const char* to_text(ControlError error);

@@ -17,6 +17,7 @@ namespace {
 
 // Bounds on what a reader allocates, whatever a file says. The API number of an event has 16 bits.
 constexpr uint64_t kMostApiNames = UINT64_C(65536);
+constexpr uint64_t kMostLanes = uint64_t{GPUCAP_WIRE_MAX_DEVICES} * GPUCAP_WIRE_MAX_LANES;
 constexpr uint64_t kLargestStride = 65536;
 constexpr uint64_t kLargestRing = uint64_t{1} << 24;
 
@@ -181,11 +182,11 @@ ReadError SegmentReader::check_regions(const gpucap_header& header, uint64_t fil
   } known[] = {
       {GPUCAP_REGION_DEVICES, sizeof(gpucap_device), GPUCAP_WIRE_MAX_DEVICES, &regions_.devices},
       {GPUCAP_REGION_API_NAMES, sizeof(gpucap_api_name), kMostApiNames, &regions_.api_names},
-      {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), kMostApiNames * GPUCAP_WIRE_MAX_DEVICES,
-       &regions_.api_counters},
+      {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), kMostApiNames * kMostLanes, &regions_.api_counters},
       {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 1, &regions_.ring_header},
       {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), kLargestRing, &regions_.events},
       {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 1, &regions_.control},
+      {GPUCAP_REGION_LANES, sizeof(gpucap_lane), kMostLanes, &regions_.lanes},
   };
   for (uint32_t i = 0; i < header.region_count; ++i) {
     const gpucap_region& region = header.regions[i];
@@ -197,14 +198,17 @@ ReadError SegmentReader::check_regions(const gpucap_header& header, uint64_t fil
     }
   }
   for (const auto& entry : known) {
-    const bool optional = entry.type == GPUCAP_REGION_CONTROL;  // since minor 1
-    if (entry.to->type == GPUCAP_REGION_NONE && !optional) return ReadError::kMissingRegion;
+    if (entry.to->type == GPUCAP_REGION_NONE) return ReadError::kMissingRegion;
   }
   const uint64_t capacity = regions_.events.count;
   gpucap_ring_header ring = {};
   if (regions_.ring_header.count != 1 || regions_.api_names.count == 0) return ReadError::kBadRegion;
   if (capacity == 0 || (capacity & (capacity - 1)) != 0) return ReadError::kBadRegion;
-  if (regions_.api_counters.count != regions_.devices.count * regions_.api_names.count) return ReadError::kBadRegion;
+  const uint64_t devices = regions_.devices.count;
+  if (regions_.control.count != 1 || (devices != 0 && regions_.lanes.count % devices != 0))
+    return ReadError::kBadRegion;
+  if (devices == 0 && regions_.lanes.count != 0) return ReadError::kBadRegion;
+  if (regions_.api_counters.count != regions_.lanes.count * regions_.api_names.count) return ReadError::kBadRegion;
   if (!read_exactly(fd_, &ring, sizeof(ring), regions_.ring_header.offset)) return ReadError::kCannotRead;
   if (ring.capacity != capacity) return ReadError::kBadRegion;
   ring_capacity_ = capacity;
@@ -216,8 +220,10 @@ ReadError SegmentReader::snapshot(SegmentSnapshot* out, int* error_number, Count
   gpucap_ring_header ring = {};
   std::vector<gpucap_device> devices;
   std::vector<gpucap_api_counter> counters;
+  std::vector<gpucap_lane> lanes;
   if (!read_exactly(fd_, &header, sizeof(header), 0) ||
       !read_structs(fd_, regions_.devices, regions_.devices.count, &devices) ||
+      !read_structs(fd_, regions_.lanes, regions_.lanes.count, &lanes) ||
       !read_structs(fd_, regions_.api_counters, which == Counters::kRead ? regions_.api_counters.count : 0,
                     &counters) ||
       !read_exactly(fd_, &ring, sizeof(ring), regions_.ring_header.offset)) {
@@ -242,19 +248,23 @@ ReadError SegmentReader::snapshot(SegmentSnapshot* out, int* error_number, Count
   result.ring_capacity = ring_capacity_;
   result.events_claimed = ring.head;
   result.events_dropped = ring.dropped;
+  auto lane = lanes.begin();
   auto counter = counters.begin();
   result.devices.reserve(devices.size());
   for (const gpucap_device& gauges : devices) {
     DeviceSnapshot device;
     device.gauges = gauges;
-    if (header.minor < 1) {
-      // Reserved then, and zero: no limits of nothing.
-      device.gauges.policy_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
-      device.gauges.group_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
-    }
     device.name = clean_field(gauges.name);
-    for (size_t api = 0; api < api_names_.size() && counter != counters.end(); ++api, ++counter) {
-      device.counters.push_back({counter->calls, counter->refused, counter->bytes});
+    if (!counters.empty()) device.counters.resize(api_names_.size());
+    for (size_t i = 0; i < lanes.size() / devices.size(); ++i, ++lane) {
+      device.live_count += lane->live_count;
+      device.reserved_bytes += lane->reserved_bytes;
+      for (ApiCounters& api : device.counters) {
+        api.calls += counter->calls;
+        api.refused += counter->refused;
+        api.bytes += counter->bytes;
+        ++counter;
+      }
     }
     result.devices.push_back(std::move(device));
   }

@@ -39,6 +39,8 @@ struct DeviceSnapshot {
   gpucap_device gauges = {};  // the name is in `name`
   std::string name;
   std::vector<ApiCounters> counters;  // by API number
+  int64_t live_count = 0;             // of all lanes, as is the next
+  int64_t reserved_bytes = 0;
   // linear + array + pool + vmm + managed + driver, never below zero.
   [[nodiscard]] uint64_t used_bytes() const;
 };
@@ -96,8 +98,8 @@ class SegmentReader {
   ReadError snapshot(SegmentSnapshot* out, int* error_number, Counters counters = Counters::kRead) const;
   [[nodiscard]] LivenessAnswer liveness() const;
   [[nodiscard]] FileRingReader ring(uint64_t position = 0, uint64_t dropped_before = 0) const;
-  // Where struct gpucap_control lies in the file; 0 if the writer was too old to have one.
-  [[nodiscard]] uint64_t control_offset() const { return regions_.control.count == 1 ? regions_.control.offset : 0; }
+  // Where struct gpucap_control lies in the file.
+  [[nodiscard]] uint64_t control_offset() const { return regions_.control.offset; }
   // Who the file belongs to, which unlike the header's uid cannot be made up.
   [[nodiscard]] uint32_t owner_uid() const { return owner_uid_; }
   // Cleaned names by API number; a number past the end has none.
@@ -105,7 +107,7 @@ class SegmentReader {
 
  private:
   struct Regions {
-    gpucap_region devices, api_names, api_counters, ring_header, events, control;
+    gpucap_region devices, api_names, api_counters, ring_header, events, control, lanes;
   };
   ReadError open_and_check(int directory_fd, const char* name, int* error_number);
   ReadError check_regions(const gpucap_header& header, uint64_t file_bytes);

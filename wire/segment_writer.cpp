@@ -31,19 +31,20 @@ T* part(void* base, uint64_t offset) {
 }
 
 struct Plan {
-  gpucap_region regions[6];
+  gpucap_region regions[7];
   uint64_t file_bytes;
 };
 
 Plan plan_regions(const SegmentSpec& spec) {
   Plan plan = {};
-  const uint64_t counters = uint64_t{spec.device_count} * spec.api_count;
+  const uint64_t lanes = uint64_t{spec.device_count} * spec.lane_count;
   plan.regions[0] = {GPUCAP_REGION_DEVICES, sizeof(gpucap_device), 0, spec.device_count};
   plan.regions[1] = {GPUCAP_REGION_API_NAMES, sizeof(gpucap_api_name), 0, spec.api_count};
-  plan.regions[2] = {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), 0, counters};
-  plan.regions[3] = {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 0, 1};
-  plan.regions[4] = {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), 0, spec.ring_capacity};
-  plan.regions[5] = {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 0, 1};
+  plan.regions[2] = {GPUCAP_REGION_LANES, sizeof(gpucap_lane), 0, lanes};
+  plan.regions[3] = {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), 0, lanes * spec.api_count};
+  plan.regions[4] = {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 0, 1};
+  plan.regions[5] = {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), 0, spec.ring_capacity};
+  plan.regions[6] = {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 0, 1};
   uint64_t at = sizeof(gpucap_header);
   for (gpucap_region& region : plan.regions) {
     region.offset = at;
@@ -56,8 +57,8 @@ Plan plan_regions(const SegmentSpec& spec) {
 bool valid(const SegmentSpec& spec) {
   const uint32_t ring = spec.ring_capacity;
   return spec.directory != nullptr && spec.directory[0] != '\0' && spec.device_count <= GPUCAP_WIRE_MAX_DEVICES &&
-         spec.api_names != nullptr && spec.api_count >= 1 && spec.api_count <= kMostApis && ring >= 1 &&
-         ring <= kLargestRing && (ring & (ring - 1)) == 0;
+         spec.api_names != nullptr && spec.api_count >= 1 && spec.api_count <= kMostApis && spec.lane_count >= 1 &&
+         spec.lane_count <= GPUCAP_WIRE_MAX_LANES && ring >= 1 && ring <= kLargestRing && (ring & (ring - 1)) == 0;
 }
 
 void copy_text(char* to, size_t capacity, const char* from) {
@@ -112,7 +113,7 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
     devices[ordinal].group_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
     if (spec.describe != nullptr) spec.describe(spec.describe_argument, &devices[ordinal]);
   }
-  auto* control = part<gpucap_control>(base, plan.regions[5].offset);
+  auto* control = part<gpucap_control>(base, plan.regions[6].offset);
   for (uint32_t ordinal = 0; ordinal < GPUCAP_WIRE_MAX_DEVICES; ++ordinal) {
     control->limit_bytes[ordinal] =
         ordinal < spec.device_count ? devices[ordinal].limit_bytes : uint64_t{GPUCAP_WIRE_NO_LIMIT};
@@ -121,7 +122,7 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
   for (uint32_t api = 0; api < spec.api_count; ++api) {
     copy_text(names[api].name, sizeof(names[api].name), spec.api_names[api]);
   }
-  part<gpucap_ring_header>(base, plan.regions[3].offset)->capacity = spec.ring_capacity;
+  part<gpucap_ring_header>(base, plan.regions[4].offset)->capacity = spec.ring_capacity;
   header->state = GPUCAP_STATE_LIVE;
   header->magic = GPUCAP_WIRE_MAGIC;  // last: a file that was cut short in the making has none
 }
@@ -211,11 +212,13 @@ SegmentError SegmentWriter::create(const SegmentSpec& spec, int* error_number) {
       base_ = base;
       bytes_ = plan.file_bytes;
       devices_ = part<gpucap_device>(base, plan.regions[0].offset);
-      counters_ = part<gpucap_api_counter>(base, plan.regions[2].offset);
-      ring_ = part<gpucap_ring_header>(base, plan.regions[3].offset);
-      events_ = part<gpucap_event>(base, plan.regions[4].offset);
-      control_ = part<gpucap_control>(base, plan.regions[5].offset);
+      counters_ = part<gpucap_api_counter>(base, plan.regions[3].offset);
+      ring_ = part<gpucap_ring_header>(base, plan.regions[4].offset);
+      events_ = part<gpucap_event>(base, plan.regions[5].offset);
+      control_ = part<gpucap_control>(base, plan.regions[6].offset);
+      lanes_ = part<gpucap_lane>(base, plan.regions[2].offset);
       api_count_ = spec.api_count;
+      lane_count_ = spec.lane_count;
       owner_pid_ = static_cast<int>(name.pid);
       format_name(name, text);
       file_.keep(fd, spec.directory, text);
@@ -254,7 +257,9 @@ void SegmentWriter::leave_in_child() {
   ring_ = nullptr;
   events_ = nullptr;
   control_ = nullptr;
+  lanes_ = nullptr;
   api_count_ = 0;
+  lane_count_ = 0;
   file_ = {};
   owner_pid_ = 0;
   keeping_ = false;

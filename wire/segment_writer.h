@@ -19,6 +19,7 @@ struct SegmentSpec {
   uint32_t device_count = 0;  // <= GPUCAP_WIRE_MAX_DEVICES
   const char* const* api_names = nullptr;  // api_count of them; [0] is "none"
   uint32_t api_count = 0;
+  uint32_t lane_count = 1;     // a device, 1 to GPUCAP_WIRE_MAX_LANES
   uint32_t ring_capacity = 0;  // events, a power of two
   const char* run_id = "";     // GPUCAP_RUN_ID or ""
   const char* version = "";
@@ -52,7 +53,11 @@ class SegmentWriter {
   [[nodiscard]] bool attached() const { return base_ != nullptr; }
   gpucap_header* header() const { return static_cast<gpucap_header*>(base_); }
   gpucap_device* device(uint32_t ordinal) const { return devices_ + ordinal; }
-  gpucap_api_counter* counters(uint32_t ordinal) const { return counters_ + size_t{ordinal} * api_count_; }
+  // Of lane 0; those of the other lanes follow, lane after lane.
+  gpucap_lane* lanes(uint32_t ordinal) const { return lanes_ + size_t{ordinal} * lane_count_; }
+  gpucap_api_counter* counters(uint32_t ordinal) const {
+    return counters_ + size_t{ordinal} * lane_count_ * api_count_;
+  }
   RingWriter ring() const { return RingWriter(ring_, events_); }
   const gpucap_control* control() const { return control_; }  // what `gpucap set` writes to
   const char* path() const { return file_.path(); }
@@ -77,7 +82,9 @@ class SegmentWriter {
   gpucap_ring_header* ring_ = nullptr;
   gpucap_event* events_ = nullptr;
   gpucap_control* control_ = nullptr;
+  gpucap_lane* lanes_ = nullptr;
   uint32_t api_count_ = 0;
+  uint32_t lane_count_ = 0;
   KeptFile file_;
   int owner_pid_ = 0;     // of the process that created it: a forked child differs
   bool keeping_ = false;  // one keep_alive() at a time, by atomic exchange

@@ -29,11 +29,12 @@ class Ledger {
       reserved_.fetch_add(clamp(bytes));
       return true;
     }
-    if (bytes > cap) return false;
-    const int64_t promised = reserved_.fetch_add(clamp(bytes)) + clamp(bytes);
-    const int64_t held = committed_.load() + driver_.load();
-    if (promised + held <= clamp(cap)) return true;
-    reserved_.fetch_sub(clamp(bytes));
+    const int64_t most = clamp(cap);
+    if (bytes > static_cast<uint64_t>(most)) return false;
+    const auto wanted = static_cast<int64_t>(bytes);
+    const int64_t promised = reserved_.fetch_add(wanted) + wanted;
+    if (promised + committed_.load() + driver_.load() <= most) return true;
+    reserved_.fetch_sub(wanted);
     return false;
   }
 
@@ -71,8 +72,8 @@ class Ledger {
 
   std::atomic<uint64_t> limit_{kNoLimit};
   std::atomic<int64_t> committed_{0};
-  std::atomic<int64_t> reserved_{0};
   std::atomic<int64_t> driver_{0};
+  alignas(64) std::atomic<int64_t> reserved_{0};  // on a line of its own: every request writes it, and reads the others
 };
 
 }  // namespace gpucap::core

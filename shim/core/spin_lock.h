@@ -12,7 +12,16 @@ namespace gpucap::core {
 class SpinLock {
  public:
   void lock() {
-    for (int tries = 0; word_.exchange(1, std::memory_order_acquire) != 0; ++tries) {
+    if (word_.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
+      wait();
+  }
+  void unlock() { word_.store(0, std::memory_order_release); }
+
+ private:
+  static constexpr int kSpins = 200;
+  __attribute__((cold, noinline)) void wait() {
+    int tries = 0;
+    do {
       while (word_.load(std::memory_order_relaxed) != 0) {
         if (++tries > kSpins) {
           std::this_thread::yield();  // the holder was preempted
@@ -20,12 +29,8 @@ class SpinLock {
         }
         pause();
       }
-    }
+    } while (word_.exchange(1, std::memory_order_acquire) != 0);
   }
-  void unlock() { word_.store(0, std::memory_order_release); }
-
- private:
-  static constexpr int kSpins = 200;
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -30,7 +30,7 @@ class Step {
   void end(CUresult result, core::Space space, uint64_t handle);
   template <typename Function>
   CUresult ask(const Call<Function>& call) {
-    return ask_driver(call, *process_, *device_, at_least_);
+    return ask_driver(call, *process_, *device_, at_least_, Timing::kEach);
   }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, at_least_); }
 
@@ -74,7 +74,7 @@ template <typename Function, typename Handle>
 CUresult release(const Call<Function>& call, core::Space space, Handle handle) {
   ReleaseStep step;
   step.begin(call.api(), space, reinterpret_cast<uint64_t>(handle));
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(Timing::kEach);
   step.end(result);
   return result;
 }

@@ -3,20 +3,30 @@
 #pragma once
 
 #include "shim/driver/real_driver.h"
-#include "shim/process/ticks.h"
+#include "shim/process/clock.h"
+#include "shim/process/thread_words.h"
 
 namespace gpucap::driver {
+
+// Which calls of a kind have their time in the driver measured. Where the driver answers within a microsecond, reading
+// the clock twice for each would cost a tenth of it.
+enum class Timing : uint8_t { kEach, kOneInSixteen };
 
 template <typename Function>
 class Call {
  public:
   constexpr Call(Api api, Function function) : api_(api), function_(function) {}
   CUresult operator()() const { return function_(); }
-  // The same for calls that are told of as events, with their latency.
-  CUresult timed() const {
-    const uint64_t began = ticks();
+  // The same for calls that are told of as events; leaves behind when it ended and how long it took (ThreadWords).
+  CUresult timed(Timing timing) const {
+    ThreadWords& thread = this_thread();
+    if (timing == Timing::kOneInSixteen && --thread.calls_until_timed != 0) [[likely]]
+      return function_();
+    thread.calls_until_timed = 16;
+    const uint64_t began_ns = monotonic_ns();
     const CUresult result = function_();
-    call_ticks = ticks() - began;
+    thread.call_ended_ns = monotonic_ns();
+    thread.call_took_ns = thread.call_ended_ns - began_ns;
     return result;
   }
   [[nodiscard]] Api api() const { return api_; }

@@ -56,7 +56,7 @@ CUresult create_with(const Call<Function>& call, Context* out, CUdevice device, 
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
   Context before = *out;
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(Timing::kEach);
   if (step.end(result)) return result;
   undo(*out);
   *out = before;

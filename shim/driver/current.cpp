@@ -3,6 +3,9 @@
 #include "shim/core/spin_lock.h"
 
 namespace gpucap::driver {
+
+std::atomic<uint32_t> generation{1};
+
 namespace {
 
 struct Known {
@@ -14,16 +17,13 @@ constexpr int kMost = 256;  // number 0 is "none"
 const auto kApart = reinterpret_cast<CUcontext>(uintptr_t{1});
 Known known[kMost];
 core::SpinLock lock;
-// Changes whenever a context goes, so that what threads remember about addresses ends.
-std::atomic<uint32_t> generation{1};
-
 struct Remembered {
   CUcontext context;
   uint32_t generation;
   int16_t device;
   uint8_t number;
 };
-thread_local Remembered remembered __attribute__((tls_model("initial-exec")));
+constinit thread_local Remembered remembered __attribute__((tls_model("initial-exec"))) = {};
 
 uint8_t find_or_add(CUcontext context, CUdevice device) {
   const core::SpinGuard guard(lock);
@@ -58,7 +58,7 @@ uint8_t set_context_apart(CUcontext context) {
     known[i].context = kApart;
     number = static_cast<uint8_t>(i);
   }
-  generation.fetch_add(1, std::memory_order_release);
+  forget_what_threads_remember();
   return number;
 }
 
@@ -87,7 +87,7 @@ Current current(Process& process) {
 
 Device* device_of_stream(Process& process, CUstream stream) {
   if (process.device_count() == 1) return process.device(0);
-  if (stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD) {
+  if (is_of_one_device(stream)) {
     CUcontext context = nullptr;
     if (real().cuStreamGetCtx(stream, &context) != CUDA_SUCCESS) return nullptr;
     CUdevice device = 0;

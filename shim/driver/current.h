@@ -12,9 +12,17 @@ struct Current {
   uint8_t context = 0;       // number of the context, for Record::context; 0 where there are too many to tell apart
 };
 
+// Changes whenever a context or a stream goes, or a device's pool changes: what threads remember about them then ends.
+extern std::atomic<uint32_t> generation;
+inline void forget_what_threads_remember() { generation.fetch_add(1, std::memory_order_release); }
+
 // The calling thread's current context.
 Current current(Process& process);
 
+// False for 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, which every context has.
+inline bool is_of_one_device(CUstream stream) {
+  return stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+}
 // The device of a stream; 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD belong to the current context.
 Device* device_of_stream(Process& process, CUstream stream);
 

@@ -20,7 +20,7 @@ namespace gpucap::driver {
 #define GPUCAP_HOOK(name, params, args, role, verb)                                 \
   extern "C" GPUCAP_EXPORT CUresult CUDAAPI name params {                           \
     const Call call(Api::k_##name, [&]() -> CUresult { return real().name args; }); \
-    if (Role::role == Role::kCharge) ++charging_calls;                              \
+    if (Role::role == Role::kCharge) ++thread_words.charging_calls;                 \
     return verb;                                                                    \
   }                                                                                 \
   __asm__(".symver " #name ", " #name "@GPUCAP");  // see shim/exports.map

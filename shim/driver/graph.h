@@ -67,7 +67,7 @@ CUresult launch(const Call<Function>& call, CUgraphExec exec) {
   const Go go = step.begin(call.api(), exec);
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(Timing::kEach);
   step.end(result);
   return result;
 }

@@ -13,7 +13,7 @@ uint64_t most_taken(gpucap_kind kind, uint64_t bytes) {
 
 }  // namespace
 
-Go Step::begin(Api api, gpucap_kind kind, uint64_t bytes) {
+[[gnu::hot]] Go Step::begin(Api api, gpucap_kind kind, uint64_t bytes) {
   process_ = Process::get();
   if (process_ == nullptr) return Go::kPass;
   const Current now = current(*process_);
@@ -27,7 +27,7 @@ Go Step::begin(Api api, gpucap_kind kind, uint64_t bytes) {
   // Where there is no room for another block, it may fit into one that is there already: then nobody waits for room.
   Request request(promised_, static_cast<uint16_t>(api_), reclaim);
   request.to_the_end = kind != GPUCAP_KIND_LINEAR || !is_small(bytes);
-  if (reserve(*process_, *device_, request) == Verdict::kRefused) {
+  if (reserve(*process_, *device_, request) == Verdict::kRefused) [[unlikely]] {
     if (request.to_the_end) return Go::kRefuse;
     must_not_grow_ = device_->blocks.has_gap(bytes);
     request.to_the_end = true;
@@ -38,8 +38,8 @@ Go Step::begin(Api api, gpucap_kind kind, uint64_t bytes) {
   return Go::kCharge;
 }
 
-CUresult Step::end(CUresult result, uint64_t address) {
-  if (result != CUDA_SUCCESS) {
+[[gnu::hot]] CUresult Step::end(CUresult result, uint64_t address) {
+  if (result != CUDA_SUCCESS) [[unlikely]] {
     settle(*device_, kind_, promised_, 0);
     end_flight(*device_);
     tell_failure(*process_, *device_, api_, kind_, bytes_, result);

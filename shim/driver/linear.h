@@ -25,7 +25,8 @@ class Step {
   CUresult end(CUresult result, uint64_t address);
   template <typename Function>
   CUresult ask(const Call<Function>& call) {
-    return ask_driver(call, *process_, *device_, bytes_);
+    const Timing timing = is_small(bytes_) ? Timing::kOneInSixteen : Timing::kEach;
+    return ask_driver(call, *process_, *device_, bytes_, timing);
   }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, bytes_); }
 

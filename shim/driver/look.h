@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/driver/call.h"
+#include "shim/driver/current.h"
 #include "shim/driver/pool.h"
 #include "shim/process/process.h"
 
@@ -16,6 +17,7 @@ void put_right();
 
 template <typename Function>
 CUresult after(const Call<Function>& call) {
+  forget_what_threads_remember();  // before: what goes may come back at once under the same name
   const CUresult result = call();
   something_moved();  // also after a failure: part of the work may have been done
   return result;

@@ -1,17 +1,19 @@
 #include "shim/driver/pointers.h"
 
 #include "shim/driver/linear.h"
-#include "shim/driver/pool.h"
+#include "shim/driver/pool_registry.h"
 #include "shim/process/pages.h"
 
 namespace gpucap::driver::pointers {
 
-void Step::begin(Api api, uint64_t address, bool on_stream) {
+[[gnu::hot]] void Step::begin(Api api, uint64_t address, bool on_stream) {
   api_ = api;
   on_stream_ = on_stream;
   if (address == 0) return;
   process_ = Process::get();
-  if (process_ == nullptr || !process_->table().take(core::Space::kPointer, address, &record_)) return;
+  if (process_ == nullptr) [[unlikely]]
+    return;
+  if (!process_->table().take(core::Space::kPointer, address, &record_)) return;
   device_ = process_->device(record_.device);
   if (record_.kind == GPUCAP_KIND_POOL) return;
   begin_flight(*device_);
@@ -19,9 +21,15 @@ void Step::begin(Api api, uint64_t address, bool on_stream) {
     block_emptied_ = device_->blocks.remove(address, record_.bytes);
 }
 
-void Step::end(CUresult result) {
+Timing Step::timing() const {
+  const bool quick =
+      record_.kind == GPUCAP_KIND_POOL || (record_.kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes));
+  return quick ? Timing::kOneInSixteen : Timing::kEach;
+}
+
+[[gnu::hot]] void Step::end(CUresult result) {
   if (process_ == nullptr) return;
-  if (device_ == nullptr) {
+  if (device_ == nullptr) [[unlikely]] {
     // Not ours: imported, of a graph node, or from before. If the driver took it, something went back somewhere.
     if (result == CUDA_SUCCESS) {
       for (int i = 0; i < process_->device_count(); ++i) mark_stale(*process_->device(i));
@@ -31,7 +39,7 @@ void Step::end(CUresult result) {
   const auto kind = static_cast<gpucap_kind>(record_.kind);
   const bool in_pool = kind == GPUCAP_KIND_POOL;
   const bool small = kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes);
-  if (result != CUDA_SUCCESS) {
+  if (result != CUDA_SUCCESS) [[unlikely]] {
     if (small && device_->blocks.add(record_.key, record_.bytes, kernel_pages()) != block_emptied_)
       mark_stale(*device_);
     note(*process_, record_);

@@ -11,6 +11,7 @@ class Step {
  public:
   void begin(Api api, uint64_t address, bool on_stream);
   void end(CUresult result);
+  [[nodiscard]] Timing timing() const;
 
  private:
   Process* process_ = nullptr;
@@ -25,7 +26,7 @@ template <typename Function>
 CUresult release(const Call<Function>& call, uint64_t address) {
   Step step;
   step.begin(call.api(), address, false);
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(step.timing());
   step.end(result);
   return result;
 }
@@ -36,7 +37,7 @@ template <typename Function>
 CUresult release_on_stream(const Call<Function>& call, uint64_t address) {
   Step step;
   step.begin(call.api(), address, true);
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(step.timing());
   step.end(result);
   return result;
 }

@@ -10,27 +10,44 @@ namespace gpucap::driver {
 std::atomic<bool> capture_seen{false};
 
 namespace pool {
-namespace {
 
-// Some pool has a free that nobody has looked after yet.
 std::atomic<bool> any_shrinkable{false};
+
+namespace {
 
 // Shrink times: started in the high half, under way in the low half. The whole word names an epoch.
 std::atomic<uint64_t> shrink_times{0};
 constexpr uint64_t kOneShrinkTime = (uint64_t{1} << 32) | 1;
 bool is_quiet(uint64_t epoch) { return static_cast<uint32_t>(epoch) == 0; }
 
-// In Record::link, beside the index of a pool: the pool was destroyed before this block was freed.
-constexpr uint32_t kOutlives = uint32_t{1} << 31;
-
 // Once any stream was captured, each request asks whether its own is capturing (some 20 ns).
-bool is_capturing(CUstream stream, Default stream_zero) {
-  if (!capture_seen.load(std::memory_order_relaxed)) return false;
+__attribute__((cold)) bool is_capturing(CUstream stream, Default stream_zero) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = stream_zero == Default::kPerThread ? real().cuStreamIsCapturing_ptsz(stream, &status)
                                                              : real().cuStreamIsCapturing(stream, &status);
   if (result != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return false;
   graph::see_memory_nodes();  // what is captured becomes an allocation node
+  return true;
+}
+
+// Where the thread's latest stream leads: its device, and the pool that is current there.
+struct Route {
+  CUstream stream;
+  uint32_t generation;
+  Device* device;
+  Pool* pool;
+};
+constinit thread_local Route route __attribute__((tls_model("initial-exec"))) = {};
+
+__attribute__((cold)) bool find_route(Process& process, CUstream stream) {
+  const uint32_t now = generation.load(std::memory_order_acquire);
+  Device* device = device_of_stream(process, stream);
+  if (device == nullptr) return false;
+  // Without a current context the driver refuses the default streams; it answers that itself.
+  process.activate(*device);
+  // Where there are several devices, the default streams belong to that of the current context, whichever it is then.
+  const bool stays = process.device_count() == 1 || is_of_one_device(stream);
+  route = {stream, stays ? now : 0, device, current_of(process, *device)};
   return true;
 }
 
@@ -113,34 +130,46 @@ void reclaim_pools(Process& process, Device& device) {
   end_flight(device);
 }
 
-Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, Default stream_zero) {
-  process_ = Process::get();
-  if (process_ == nullptr || is_capturing(stream, stream_zero)) return Go::kPass;
-  if (handle == nullptr) {
-    device_ = device_of_stream(*process_, stream);
-    if (device_ == nullptr) return Go::kPass;
-    // Without a current context the driver refuses the default streams; it answers that itself.
-    process_->activate(*device_);
-    pool_ = current_of(*process_, *device_);
-  } else {
-    pool_ = find(*process_, handle);
-    if (pool_ == nullptr) {
-      // A default pool that nobody has allocated from yet.
-      for (int i = 0; i < process_->device_count() && pool_ == nullptr; ++i) {
-        CUmemoryPool default_pool = nullptr;
-        if (real().cuDeviceGetDefaultMemPool(&default_pool, i) == CUDA_SUCCESS && default_pool == handle)
-          pool_ = add(*process_, handle, static_cast<uint32_t>(i), GPUCAP_KIND_POOL, true);
-      }
-    }
-    if (pool_ != nullptr) device_ = process_->device(static_cast<int>(pool_->ordinal));
-    if (pool_ == nullptr) {
-      // Made where we did not see it: taken for a pool of the stream's device rather than let through.
-      device_ = device_of_stream(*process_, stream);
-      if (device_ != nullptr) process_->activate(*device_);
-      if (device_ != nullptr) pool_ = add(*process_, handle, device_->ordinal, GPUCAP_KIND_POOL, true);
+// A pool that was named, and the device that it is charged to.
+bool Step::find_named(CUmemoryPool handle, CUstream stream) {
+  pool_ = find(*process_, handle);
+  if (pool_ == nullptr) {
+    // A default pool that nobody has allocated from yet.
+    for (int i = 0; i < process_->device_count() && pool_ == nullptr; ++i) {
+      CUmemoryPool default_pool = nullptr;
+      if (real().cuDeviceGetDefaultMemPool(&default_pool, i) == CUDA_SUCCESS && default_pool == handle)
+        pool_ = add(*process_, handle, static_cast<uint32_t>(i), GPUCAP_KIND_POOL, true);
     }
   }
-  if (pool_ == nullptr || device_ == nullptr) {
+  if (pool_ != nullptr) device_ = process_->device(static_cast<int>(pool_->ordinal));
+  if (pool_ == nullptr) {
+    // Made where we did not see it: taken for a pool of the stream's device rather than let through.
+    device_ = device_of_stream(*process_, stream);
+    if (device_ != nullptr) process_->activate(*device_);
+    if (device_ != nullptr) pool_ = add(*process_, handle, device_->ordinal, GPUCAP_KIND_POOL, true);
+  }
+  return pool_ != nullptr && device_ != nullptr;
+}
+
+[[gnu::hot]] Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, Default stream_zero) {
+  process_ = Process::get();
+  if (process_ == nullptr) [[unlikely]]
+    return Go::kPass;
+  if (capture_seen.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (is_capturing(stream, stream_zero)) return Go::kPass;
+  }
+  bool found = true;
+  if (handle != nullptr) {
+    found = find_named(handle, stream);
+  } else {
+    if (route.stream != stream || route.generation != generation.load(std::memory_order_acquire)) [[unlikely]] {
+      if (!find_route(*process_, stream)) return Go::kPass;
+    }
+    device_ = route.device;
+    pool_ = route.pool;
+    found = pool_ != nullptr;
+  }
+  if (!found) [[unlikely]] {
     for (int i = 0; i < process_->device_count(); ++i) mark_stale(*process_->device(i));
     return Go::kPass;
   }
@@ -148,34 +177,46 @@ Go Step::begin(Api api, uint64_t bytes, CUmemoryPool handle, CUstream stream, De
   bytes_ = bytes;
   process_->activate(*device_);
   promised_ = pool_->charged ? core::PoolModel::most_growth(bytes) : 0;
-  if (reserve(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
-    return Go::kRefuse;
+  if (!try_quickly(*process_, *device_, promised_, true)) [[unlikely]] {
+    if (reserve_otherwise(*process_, *device_, {promised_, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused)
+      return Go::kRefuse;
+  }
   begin_flight(*device_);
   epoch_ = shrink_times.load();
   return Go::kCharge;
 }
 
-// A block within memory that was there before, and cannot have gone since, took nothing; otherwise the driver says what
-// the pool has reserved now.
-void Step::charge_growth(uint64_t address) {
-  if (!pool_->charged) return;
+// A block within memory that was there before, and cannot have gone since, took nothing.
+bool Step::lies_in_backed(uint64_t address) const {
   const uint64_t now = shrink_times.load();
-  const bool nothing_went = now == epoch_ && is_quiet(now);
-  if (nothing_went && pool_->backed.holds(address, bytes_, now)) return;
-  const std::lock_guard guard(pool_->lock);
-  // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too little.
-  if (refresh_locked(*process_, *pool_) != Answer::kNone && nothing_went) pool_->backed.add(address, bytes_, now);
+  return now == epoch_ && is_quiet(now) && pool_->backed.holds(address, bytes_, now);
 }
 
-CUresult Step::end(CUresult result, uint64_t address) {
-  if (result != CUDA_SUCCESS) {
-    settle(*device_, pool_->kind, promised_, 0);
-    end_flight(*device_);
-    tell_failure(*process_, *device_, api_, pool_->kind, bytes_, result);
-    return result;
-  }
-  charge_growth(address);
+// The driver says what the pool has reserved now.
+void Step::charge_growth(uint64_t address) {
+  const std::lock_guard guard(pool_->lock);
+  // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too little.
+  const bool known = refresh_locked(*process_, *pool_) != Answer::kNone;
+  const uint64_t now = shrink_times.load();
+  if (known && now == epoch_ && is_quiet(now)) pool_->backed.add(address, bytes_, now);
+}
+
+CUresult Step::failed(CUresult result) {
   settle(*device_, pool_->kind, promised_, 0);
+  end_flight(*device_);
+  tell_failure(*process_, *device_, api_, pool_->kind, bytes_, result);
+  return result;
+}
+
+[[gnu::hot]] CUresult Step::end(CUresult result, uint64_t address) {
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return failed(result);
+  if (pool_->charged && !lies_in_backed(address)) [[unlikely]] {
+    charge_growth(address);
+    settle(*device_, pool_->kind, promised_, 0);
+  } else {
+    keep_promise(*device_, pool_->kind, promised_);
+  }
   core::Record record;
   record.space = core::Space::kPointer;
   record.key = address;
@@ -190,13 +231,7 @@ CUresult Step::end(CUresult result, uint64_t address) {
   return result;
 }
 
-void block_freed(Process& process, const core::Record& record) {
-  Pool* pool = by_index(record.link & ~kOutlives);
-  if (pool == nullptr) return;
-  // Read before they are written: all threads share these words, and nearly always they are set already.
-  if (!pool->shrinkable.load()) pool->shrinkable.store(true);
-  if (!any_shrinkable.load()) any_shrinkable.store(true);
-  if ((record.link & kOutlives) == 0) return;
+void outliving_block_freed(Process& process, Pool* pool) {
   bool last = false;
   {
     const std::lock_guard guard(pool->lock);

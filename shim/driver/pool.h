@@ -21,7 +21,7 @@ class Step {
   CUresult end(CUresult result, uint64_t address);
   template <typename Function>
   CUresult ask(const Call<Function>& call) {
-    return ask_driver(call, *process_, *device_, bytes_);
+    return ask_driver(call, *process_, *device_, bytes_, Timing::kOneInSixteen);
   }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, bytes_); }
 
@@ -30,7 +30,11 @@ class Step {
   Device* device_ = nullptr;
   Pool* pool_ = nullptr;
   Api api_ = Api::kNone;
-  void charge_growth(uint64_t address);
+
+  bool find_named(CUmemoryPool handle, CUstream stream);
+  [[nodiscard]] bool lies_in_backed(uint64_t address) const;
+  __attribute__((cold)) void charge_growth(uint64_t address);
+  __attribute__((cold)) CUresult failed(CUresult result);
 
   uint64_t bytes_ = 0;
   uint64_t promised_ = 0;
@@ -62,8 +66,6 @@ void capture_begun();
 // Makes every pool of the device give back what it keeps.
 void reclaim_pools(Process& process, Device& device);
 
-// A block of a pool was freed (its record is out of the table).
-void block_freed(Process& process, const core::Record& record);
 // Pools that a free may have let shrink: ask the driver and correct the charge. Cheap when there are none.
 void refresh_shrinkable(Process& process);
 // Asks for every pool of the device that holds memory; true if any charge changed. Part of every look, see

@@ -2,6 +2,7 @@
 
 #include "shim/core/spin_lock.h"
 #include "shim/driver/capture.h"
+#include "shim/driver/current.h"
 
 namespace gpucap::driver::pool {
 
@@ -83,6 +84,7 @@ Pool* current_of(Process& process, Device& device) {
 void forget_current(CUdevice device) {
   for (int i = 0; i < kMaxDevices; ++i)
     if (device < 0 || i == device) current_pools[i].store(nullptr, std::memory_order_release);
+  forget_what_threads_remember();
 }
 
 }  // namespace gpucap::driver::pool

@@ -30,6 +30,19 @@ Pool* find(Process& process, CUmemoryPool handle);
 extern Pool pools[kMostPools];
 inline Pool* by_index(uint32_t index) { return index < kMostPools ? &pools[index] : nullptr; }
 inline uint32_t index_of(const Pool* pool) { return static_cast<uint32_t>(pool - pools); }
+// A block of a pool was freed (its record is out of the table).
+inline constexpr uint32_t kOutlives = uint32_t{1} << 31;  // in Record::link: the pool was destroyed before
+extern std::atomic<bool> any_shrinkable;                  // some pool has a free that nobody has looked after yet
+void outliving_block_freed(Process& process, Pool* pool);
+inline void block_freed(Process& process, const core::Record& record) {
+  Pool* pool = by_index(record.link & ~kOutlives);
+  if (pool == nullptr) return;
+  // Read before they are written: all threads share these words, and nearly always they are set already.
+  if (!pool->shrinkable.load()) pool->shrinkable.store(true);
+  if (!any_shrinkable.load()) any_shrinkable.store(true);
+  if ((record.link & kOutlives) != 0) outliving_block_freed(process, pool);
+}
+
 // nullptr when there are too many; such a pool's memory is found by looks at NVML alone.
 Pool* add(Process& process, CUmemoryPool handle, uint32_t ordinal, gpucap_kind kind, bool charged);
 void drop(Process& process, Pool* pool);

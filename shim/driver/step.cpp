@@ -6,7 +6,6 @@
 #include "shim/process/log.h"
 
 namespace gpucap::driver {
-
 void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t bytes, CUresult result) {
   process.activate(device);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) add(device.gauge->failed_count, 1);
@@ -16,7 +15,9 @@ void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, u
   event.kind = kind;
   event.bytes = bytes;
   event.result = static_cast<int32_t>(result);
-  event.latency_ns = process.telemetry().latency_ns(call_ticks);
+  event.at_ns = thread_words.call_ended_ns;
+  event.took_ns = thread_words.call_took_ns;
+  thread_words.call_ended_ns = thread_words.call_took_ns = 0;
   if (result == CUDA_ERROR_OUT_OF_MEMORY) event.refused_by = GPUCAP_REFUSED_BY_CARD;
   process.telemetry().record(device, event);
   if (result != CUDA_ERROR_OUT_OF_MEMORY || !log_enabled(LogLevel::kWarn)) return;
@@ -28,38 +29,13 @@ void tell_failure(Process& process, Device& device, Api api, gpucap_kind kind, u
       name_of(api), asked.text, device.ordinal, used.text, static_cast<long>(getpid()));
 }
 
-namespace {
-
-void tell(Process& process, Device& device, Api api, gpucap_operation operation, gpucap_kind kind, uint64_t address,
-          uint64_t bytes) {
-  Event event;
-  event.api = static_cast<uint16_t>(api);
-  event.operation = operation;
-  event.kind = kind;
-  event.address = address;
-  event.latency_ns = process.telemetry().latency_ns(call_ticks);
-  event.bytes = bytes;
-  process.telemetry().record(device, event);
-}
-
-}  // namespace
-
-void tell_charge(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
-  tell(process, device, api, GPUCAP_OP_CHARGE, kind, address, bytes);
-}
-
-void tell_release(Process& process, Device& device, Api api, gpucap_kind kind, uint64_t address, uint64_t bytes) {
-  tell(process, device, api, GPUCAP_OP_RELEASE, kind, address, bytes);
-}
-
 CUresult refuse_by_cap(Process& process, Device& device, Api api, uint64_t bytes) {
   refuse(process, device, static_cast<uint16_t>(api), bytes, CUDA_ERROR_OUT_OF_MEMORY);
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-void note(Process& process, const core::Record& record) {
-  core::Record replaced;
-  if (!process.table().insert(record, &replaced)) {
+void note_otherwise(Process& process, bool noted, const core::Record& replaced) {
+  if (!noted) {
     log_line_rarely(LogLevel::kError, "no memory to note an allocation; its charge stands until the next look at NVML");
   } else if (replaced.space == core::Space::kPointer || replaced.space == core::Space::kArray ||
              replaced.space == core::Space::kMipmap) {

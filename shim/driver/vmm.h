@@ -14,7 +14,7 @@ class CreateStep {
   void end(CUresult result, CUmemGenericAllocationHandle handle);
   template <typename Function>
   CUresult ask(const Call<Function>& call) {
-    return ask_driver(call, *process_, *device_, size_);
+    return ask_driver(call, *process_, *device_, size_, Timing::kEach);
   }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, size_); }
 
@@ -91,7 +91,7 @@ template <typename Function>
 CUresult unmap(const Call<Function>& call, CUdeviceptr address, uint64_t size) {
   UnmapStep step;
   step.begin(address, size);
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(Timing::kEach);
   step.end(call.api(), result);
   return result;
 }
@@ -100,7 +100,7 @@ template <typename Function>
 CUresult release(const Call<Function>& call, CUmemGenericAllocationHandle handle) {
   ReleaseStep step;
   step.begin(call.api(), handle);
-  const CUresult result = call.timed();
+  const CUresult result = call.timed(Timing::kEach);
   step.end(result);
   return result;
 }

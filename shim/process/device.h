@@ -9,10 +9,21 @@
 
 #include "shim/core/block_map.h"
 #include "shim/core/ledger.h"
+#include "shim/process/thread_words.h"
 #include "wire/group_member.h"
 #include "wire/layout.h"
 
 namespace gpucap {
+
+// What one lane's calls leave for others to see; written by the lane's thread.
+struct alignas(64) Flights {
+  // Driver calls that take or give back memory.
+  std::atomic<uint64_t> begun{0};
+  std::atomic<uint64_t> ended{0};
+  // A promise that was not needed and is kept for the next request of that size; still within the ledger's reserved
+  // bytes. Whoever needs the room takes it from here.
+  std::atomic<int64_t> kept_promise{0};
+};
 
 struct Device {
   uint32_t ordinal = 0;
@@ -22,20 +33,23 @@ struct Device {
   uint64_t physical_bytes = 0;
 
   core::Ledger ledger;
-  core::BlockMap blocks;
-  std::atomic<int64_t> managed_bytes{0};  // within the ledger's committed bytes, but not within NVML's figure
+  alignas(64) core::BlockMap blocks;
+  alignas(64) std::atomic<int64_t> managed_bytes{
+      0};  // within the ledger's committed bytes, but not within NVML's figure
 
-  // Driver calls that take or give back memory: started in the high half, under way in the low half. A look at NVML is
-  // exact when none was under way and none has started meanwhile.
-  std::atomic<uint64_t> flights{0};
+  // A look at NVML is exact when no call was under way and none has begun meanwhile.
+  Flights flights[kLanes];
 
   // When the figures must be looked at again; see quota.h.
   std::atomic<bool> stale{false};
   std::atomic<uint64_t> looked_at_ns{0};
   std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
   std::atomic<int64_t> committed_at_look{0};
-  std::atomic<uint64_t> headroom_at_look{0};
-  std::atomic<bool> inexact{false};  // the last look fell between calls under way
+  std::atomic<int64_t> look_above{
+      0};  // committed bytes; what is granted up to there is small against the room at the look
+  std::atomic<uint64_t> look_interval_ns{0};  // after which figures that hold are old
+  std::atomic<uint64_t> look_due_ns{0};       // when that will be
+  std::atomic<bool> inexact{false};           // the last look fell between calls under way
   std::atomic<int64_t> driver_exact{0};
   std::atomic<uint64_t> peak_bytes{0};
   std::mutex look_lock;  // one reading of NVML at a time, so that an older one never overwrites a newer
@@ -57,13 +71,52 @@ struct Device {
   std::atomic<bool> in_line{false};  // one thread stands in the group's line; others of the process stand behind it
 
   std::atomic<bool> active{false};  // gauges and truth are set up
-  gpucap_device* gauge = nullptr;   // in the segment, or in memory of our own where there is none
-  gpucap_api_counter* counters = nullptr;
+  // In the segment, or in memory of our own where there is none.
+  gpucap_device* gauge = nullptr;
+  gpucap_lane* lanes = nullptr;
+  gpucap_api_counter* counters = nullptr;  // of lane 0; the others follow
+  uint32_t api_count = 0;
   void* truth_handle = nullptr;            // the truth reader's own name of the device
   std::atomic<bool> truth_missing{false};  // NVML turned out to have no figure for this process: not asked again
 };
 
-inline void begin_flight(Device& device) { device.flights.fetch_add((uint64_t{1} << 32) | 1); }
-inline void end_flight(Device& device) { device.flights.fetch_sub(1); }
+// The word is there for others before the driver changes what NVML sees: it does so within system calls that take the
+// kernel's locks, where x86 at the latest lets go of its stores, in their order. Others need the fence.
+inline void begin_flight(Device& device) {
+  const uint32_t lane = this_thread().lane;
+  std::atomic<uint64_t>& begun = device.flights[lane].begun;
+  if (lane == kSharedLane) [[unlikely]] {
+    begun.fetch_add(1);
+    return;
+  }
+  begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+#if defined(__x86_64__)
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+inline void end_flight(Device& device) {
+  const uint32_t lane = this_thread().lane;
+  std::atomic<uint64_t>& ended = device.flights[lane].ended;
+  if (lane == kSharedLane) [[unlikely]] {
+    ended.fetch_add(1);
+  } else {
+    ended.store(ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+}
+
+inline uint64_t flights_begun(const Device& device) {
+  uint64_t sum = 0;
+  for (const Flights& lane : device.flights) sum += lane.begun.load(std::memory_order_acquire);
+  return sum;
+}
+// Of flights_begun() read before: whether all of them had ended. Calls that began and ended since may make that seem so
+// where it is not; who sees flights_begun() unchanged afterwards knows that there were none.
+inline bool all_ended(const Device& device, uint64_t begun) {
+  uint64_t sum = 0;
+  for (const Flights& lane : device.flights) sum += lane.ended.load(std::memory_order_acquire);
+  return sum == begun;
+}
 
 }  // namespace gpucap

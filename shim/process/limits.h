@@ -8,15 +8,6 @@
 
 namespace gpucap {
 
-// Takes over what `gpucap set` asked for since the last time, never above what the policy file allows.
-void take_over_limit(Process& process, Device& device, uint64_t sequence);
-inline void refresh_limit(Process& process, Device& device) {
-  if (device.control == nullptr) return;
-  const uint64_t sequence =
-      std::atomic_ref<uint64_t>(const_cast<uint64_t&>(device.control->sequence)).load(std::memory_order_acquire);
-  if (sequence != device.control_seen.load(std::memory_order_relaxed)) take_over_limit(process, device, sequence);
-}
-
 // The limit of the device's group as it stands, bounded by the policy file; kNoLimit outside of any group.
 inline uint64_t standing_group_limit(const Device& device) {
   if (device.group == nullptr) return core::kNoLimit;

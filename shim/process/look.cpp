@@ -11,12 +11,15 @@ namespace gpucap {
 namespace {
 
 constexpr uint64_t kLookInterval_ns = 10'000'000;
-constexpr uint64_t kInexactInterval_ns = 1'000'000;
+// NVML takes the longer, the more blocks the process has (23 us with none, 150 us with 1700 of 2 MiB; measured), so
+// that looks are made rarer there: they take half a per cent of the time at most.
+constexpr uint64_t kLooksShare = 200;
+constexpr uint64_t kLongestInterval_ns = 1'000'000'000;
+constexpr uint64_t kSooner = 10;  // after an inexact look, and while there is something new
 constexpr int kExactTries = 50;
 // A program that has just begun something new (first launches take local memory, libraries load their kernels) is
 // looked at more closely when it synchronises: it may rest right after, and nobody would look again.
 constexpr uint64_t kNewThingsFor_ns = 2'000'000'000;
-constexpr uint64_t kNewThingsInterval_ns = 1'000'000;
 
 void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
   const int64_t before = device.ledger.driver();
@@ -26,8 +29,10 @@ void take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
     const uint64_t room = room_in_group(device);
     if (room < headroom) headroom = room;
   }
-  device.committed_at_look.store(device.ledger.committed(), std::memory_order_relaxed);
-  device.headroom_at_look.store(headroom > INT64_MAX ? INT64_MAX : headroom, std::memory_order_relaxed);
+  const int64_t committed = device.ledger.committed();
+  device.committed_at_look.store(committed, std::memory_order_relaxed);
+  device.look_above.store(headroom > INT64_MAX / 2 ? INT64_MAX : committed + static_cast<int64_t>(headroom / 2),
+                          std::memory_order_relaxed);
   process.telemetry().looked(device, truth, monotonic_ns());
   if (device.group != nullptr) {
     device.group->keep_alive();
@@ -53,20 +58,31 @@ Expected expected_of(const Device& device) {
   return {charged, charged + reserved};
 }
 
+uint64_t interval_of(const Device& device) {
+  const uint64_t interval = device.look_interval_ns.load(std::memory_order_relaxed);
+  return interval < kLookInterval_ns ? kLookInterval_ns : interval;
+}
+
 // One reading, under the look lock. True if it is exact; otherwise the figure can only have raised the driver's share,
 // and another look follows soon.
 bool look_once(Process& process, Device& device, bool* known) {
   process.bring_up_to_date(device);
   device.stale.store(false);  // whatever marked it before is in the figures that are read from here on
   device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
-  const uint64_t flights_before = device.flights.load();
+  const uint64_t begun = flights_begun(device);
+  const bool quiet = all_ended(device, begun);
   const Expected before = expected_of(device);
+  const uint64_t began_ns = monotonic_ns();
   const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
+  const uint64_t interval_ns = (monotonic_ns() - began_ns) * kLooksShare;
+  device.look_interval_ns.store(interval_ns > kLongestInterval_ns ? kLongestInterval_ns : interval_ns,
+                                std::memory_order_relaxed);
+  device.look_due_ns.store(began_ns + interval_of(device), std::memory_order_relaxed);
   *known = truth >= 0;
   if (truth < 0) return true;
   const Expected after = expected_of(device);
   const bool moved = process.bring_up_to_date(device);
-  const bool exact = !moved && static_cast<uint32_t>(flights_before) == 0 && device.flights.load() == flights_before;
+  const bool exact = !moved && quiet && flights_begun(device) == begun;
   device.inexact.store(!exact, std::memory_order_relaxed);
   // NVML lists a process on a card only while it has a context there; memory made without one (cuMemCreate, pools) is
   // on the card all the same, and then our own books are all there is.
@@ -91,22 +107,16 @@ bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then &&
 bool is_new_to_it(const Device& device) {
   const uint64_t now = monotonic_ns();
   return !is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, now) &&
-         is_older(device.looked_at_ns.load(std::memory_order_relaxed), kNewThingsInterval_ns, now);
+         is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval_of(device) / kSooner, now);
 }
 
 }  // namespace
 
-bool needs_look(Device& device, uint64_t bytes) {
-  if (device.stale.load(std::memory_order_relaxed)) return true;
+bool is_due(Device& device) {
   const bool inexact = device.inexact.load(std::memory_order_relaxed);
-  const uint64_t interval = inexact ? kInexactInterval_ns : kLookInterval_ns;
-  // The coarse clock is some milliseconds behind, which matters to the short interval only.
-  if (is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval, inexact ? monotonic_ns() : coarse_ns()))
-    return true;
-  if (!device.ledger.limited() && device.group == nullptr) return false;
-  const int64_t grown = device.ledger.committed() - device.committed_at_look.load(std::memory_order_relaxed);
-  const int64_t asked = bytes > uint64_t{1} << 62 ? INT64_MAX / 2 : static_cast<int64_t>(bytes);
-  return grown + asked > static_cast<int64_t>(device.headroom_at_look.load(std::memory_order_relaxed) / 2);
+  const uint64_t interval = inexact ? interval_of(device) / kSooner : interval_of(device);
+  return is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval,
+                  inexact ? monotonic_ns() : coarse_ns());
 }
 
 bool look(Process& process, Device& device, bool exact) {
@@ -133,8 +143,7 @@ void look_if_stale(Process& process, Device& device) {
 void look_at_rest(Process& process, Device& device) {
   if (!device.active.load(std::memory_order_acquire)) return;
   // After an inexact look, a moment without calls under way is the chance for an exact one.
-  const bool chance =
-      device.inexact.load(std::memory_order_relaxed) && static_cast<uint32_t>(device.flights.load()) == 0;
+  const bool chance = device.inexact.load(std::memory_order_relaxed) && all_ended(device, flights_begun(device));
   if (chance || needs_look(device, 0) || is_new_to_it(device)) look(process, device, false);
 }
 

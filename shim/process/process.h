@@ -52,7 +52,7 @@ class Process {
  public:
   // The live process, or nullptr where gpucap must stay out of the way. One load and one compare once started.
   static Process* get() {
-    if (state_.load(std::memory_order_acquire) == State::kActive) {
+    if (state_.load(std::memory_order_acquire) == State::kActive) [[likely]] {
       return *not_forked_ == kNotForked ? &instance_ : nullptr;
     }
     return start();
@@ -82,7 +82,8 @@ class Process {
 
   // Sets up what the first use of a device needs: the segment (once) and the truth. Cheap when done.
   void activate(Device& device) {
-    if (!device.active.load(std::memory_order_acquire)) activate_slow(device);
+    if (!device.active.load(std::memory_order_acquire)) [[unlikely]]
+      activate_slow(device);
   }
 
   // Something that must hold cannot: from here on nothing is given out, and the line says why.
@@ -98,9 +99,9 @@ class Process {
   static constexpr uint32_t kNotForked = 0x600d600d;
 
   constexpr Process() = default;
-  static Process* start();
+  __attribute__((cold)) static Process* start();
   void apply_limits();
-  void activate_slow(Device& device);
+  __attribute__((cold)) void activate_slow(Device& device);
   void join_group(Device& device);
   void end();
 

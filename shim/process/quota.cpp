@@ -9,7 +9,7 @@
 
 namespace gpucap {
 
-thread_local gpucap_refused_by obstacle = GPUCAP_REFUSED_BY_NOTHING;
+constinit thread_local gpucap_refused_by obstacle = GPUCAP_REFUSED_BY_NOTHING;
 
 namespace {
 
@@ -34,15 +34,6 @@ int64_t* gauge_of(gpucap_device& gauge, gpucap_kind kind) {
   return nullptr;
 }
 
-// A charge that shrinks by itself (a pool) leaves the driver's share wrong until the next look, and marks it stale
-// first. Whoever was granted memory on the shrunk charge sees the mark.
-bool try_reserve_fresh(Device& device, uint64_t bytes, uint64_t bound) {
-  if (!device.ledger.try_reserve_below(bytes, bound)) return false;
-  if (!device.stale.load()) return true;
-  device.ledger.settle(bytes, 0);
-  return false;
-}
-
 uint64_t ticket_of(const Process& process, const Device& device) {
   // Only who is ready to wait stands behind those who do. Whoever has memory there already does not: they may be
   // waiting for just that memory, which comes free when this program gets on.
@@ -62,6 +53,7 @@ bool reserve_slow(Process& process, Device& device, const Request& request, uint
       obstacle = try_both(device, request.bytes, bounds, ticket, true);
       return obstacle == GPUCAP_REFUSED_BY_NOTHING;
     };
+    end_kept_promises(device);
     // Another thread may have looked while we waited.
     granted = !needs_look(device, request.bytes) && attempt();
     for (int tries = 0; !granted && tries < 4; ++tries) {
@@ -105,7 +97,7 @@ gpucap_refused_by try_both(Device& device, uint64_t bytes, const Bounds& bounds,
   return GPUCAP_REFUSED_BY_GROUP;
 }
 
-Verdict reserve(Process& process, Device& device, const Request& request) {
+Verdict reserve_otherwise(Process& process, Device& device, const Request& request) {
   process.activate(device);
   if (request.bytes == 0) {  // takes nothing new, so nothing to decide
     look_if_stale(process, device);
@@ -124,11 +116,11 @@ Verdict reserve(Process& process, Device& device, const Request& request) {
       granted = wait_in_line(process, device, request) == Verdict::kGranted;
   }
   if (!granted) return Verdict::kRefused;
-  add(device.gauge->reserved_bytes, static_cast<int64_t>(request.bytes));
+  count_promised(device, static_cast<int64_t>(request.bytes));
   return Verdict::kGranted;
 }
 
-void settle(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
+void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
   if (taken != 0) {
     if (kind == GPUCAP_KIND_MANAGED) device.managed_bytes.fetch_add(static_cast<int64_t>(taken));
     if (int64_t* gauge = gauge_of(*device.gauge, kind)) add(*gauge, static_cast<int64_t>(taken));
@@ -138,8 +130,15 @@ void settle(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken)
   if (device.group != nullptr && promised != taken)
     device.group->change(device.group_number, static_cast<int64_t>(taken) - static_cast<int64_t>(promised));
   GPUCAP_STEP("settle:done");
-  if (promised != 0) add(device.gauge->reserved_bytes, -static_cast<int64_t>(promised));
+  if (promised != 0) count_promised(device, -static_cast<int64_t>(promised));
   if (taken != 0) raise_peak(device);
+}
+
+void end_kept_promises(Device& device) {
+  for (Flights& lane : device.flights) {
+    const int64_t kept = lane.kept_promise.exchange(0);
+    if (kept != 0) device.ledger.settle(static_cast<uint64_t>(kept), 0);
+  }
 }
 
 void charge(Device& device, gpucap_kind kind, int64_t delta) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "shim/process/clock.h"
 #include "shim/process/process.h"
 
 namespace gpucap {
@@ -27,12 +28,109 @@ struct Request {
   bool to_the_end = true;
 };
 
+// Takes over what `gpucap set` asked for since the last time, never above what the policy file allows.
+__attribute__((cold)) void take_over_limit(Process& process, Device& device, uint64_t sequence);
+inline void refresh_limit(Process& process, Device& device) {
+  if (device.control == nullptr) return;
+  const uint64_t sequence =
+      std::atomic_ref<uint64_t>(const_cast<uint64_t&>(device.control->sequence)).load(std::memory_order_acquire);
+  if (sequence != device.control_seen.load(std::memory_order_relaxed)) [[unlikely]]
+    take_over_limit(process, device, sequence);
+}
+
+// Whether NVML must be asked before so much may be granted.
+[[nodiscard]] __attribute__((cold)) bool is_due(Device& device);
+[[nodiscard]] inline bool needs_look(Device& device, uint64_t bytes) {
+  // The coarse clock is some milliseconds behind, which matters to the short interval after an inexact look only.
+  const uint64_t now_ns = thread_words.coarse_ns = coarse_ns();
+  if (device.stale.load(std::memory_order_relaxed)) [[unlikely]]
+    return true;
+  if (device.inexact.load(std::memory_order_relaxed) || now_ns > device.look_due_ns.load(std::memory_order_relaxed))
+      [[unlikely]] {
+    if (is_due(device)) return true;
+  }
+  // Nothing more is held than at the look: the same room is there, and the ledger says whether it is enough.
+  const int64_t committed = device.ledger.committed();
+  if (committed <= device.committed_at_look.load(std::memory_order_relaxed)) return false;
+  const int64_t room = device.look_above.load(std::memory_order_relaxed) - committed;
+  return room < 0 || bytes > static_cast<uint64_t>(room);
+}
+
+// A charge that shrinks by itself (a pool) leaves the driver's share wrong until the next look, and marks it stale
+// first. Whoever was granted memory on the shrunk charge sees the mark.
+[[nodiscard]] inline bool try_reserve_fresh(Device& device, uint64_t bytes, uint64_t bound) {
+  if (!device.ledger.try_reserve_below(bytes, bound)) return false;
+  if (!device.stale.load()) [[likely]]
+    return true;
+  device.ledger.settle(bytes, 0);
+  return false;
+}
+
+inline void count_promised(Device& device, int64_t delta) {
+  const uint32_t lane = this_thread().lane;
+  add_in_lane(device.lanes[lane].reserved_bytes, delta, lane);
+}
+
+// Takes the promise that the thread kept of an earlier request, if it has that size.
+[[nodiscard]] inline bool take_kept_promise(Device& device, uint64_t bytes) {
+  const uint32_t lane = this_thread().lane;
+  std::atomic<int64_t>& kept = device.flights[lane].kept_promise;
+  return lane != kSharedLane && kept.load(std::memory_order_relaxed) == static_cast<int64_t>(bytes) &&
+         kept.exchange(0) == static_cast<int64_t>(bytes);  // whoever took it in between left nothing
+}
+
+// The common case of reserve(), built into its callers: no group, figures that hold, and room. `or_kept`: a promise
+// that the thread keeps will do.
+[[nodiscard]] inline bool try_quickly(Process& process, Device& device, uint64_t bytes, bool or_kept = false) {
+  if (bytes == 0 || device.group != nullptr || !device.active.load(std::memory_order_acquire)) return false;
+  refresh_limit(process, device);
+  if (needs_look(device, bytes)) [[unlikely]]
+    return false;
+  const bool kept = or_kept && take_kept_promise(device, bytes);
+  if (!kept && !try_reserve_fresh(device, bytes, device.ledger.limit())) return false;
+  count_promised(device, static_cast<int64_t>(bytes));
+  return true;
+}
+
 // Promises the bytes on the device; a grant must be followed by settle() once the driver has answered. Blocks where
 // GPUCAP_ON_LIMIT=wait says so and the group's budget is used up.
-[[nodiscard]] Verdict reserve(Process& process, Device& device, const Request& request);
+[[nodiscard]] Verdict reserve_otherwise(Process& process, Device& device, const Request& request);
+[[nodiscard]] inline Verdict reserve(Process& process, Device& device, const Request& request) {
+  return try_quickly(process, device, request.bytes) ? Verdict::kGranted : reserve_otherwise(process, device, request);
+}
 
 // The driver's answer: of the promise, `taken` bytes became real and are of this kind.
-void settle(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken);
+void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken);
+inline void settle(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
+  if (taken != 0 || device.group != nullptr) return settle_otherwise(device, kind, promised, taken);
+  if (promised == 0) return;
+  device.ledger.settle(promised, 0);
+  count_promised(device, -static_cast<int64_t>(promised));
+}
+
+// A promise of which nothing was needed: kept for the thread's next request of that size while there is plenty of room,
+// which spares both of them a word that all threads write to. Nothing may have been charged on it meanwhile: that would
+// count twice.
+inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
+  constexpr uint64_t kPlenty = uint64_t{2} << 30;
+  const uint32_t lane = this_thread().lane;
+  const uint64_t limit = device.ledger.limit();
+  const bool plenty = limit == core::kNoLimit || static_cast<uint64_t>(device.ledger.used()) + kPlenty < limit;
+  if (lane == kSharedLane || device.group != nullptr || !plenty || promised == 0) {
+    settle(device, kind, promised, 0);
+    return;
+  }
+  std::atomic<int64_t>& kept = device.flights[lane].kept_promise;
+  if (kept.load(std::memory_order_relaxed) == 0) {
+    kept.store(static_cast<int64_t>(promised), std::memory_order_release);
+  } else {
+    device.ledger.settle(promised, 0);
+  }
+  count_promised(device, -static_cast<int64_t>(promised));
+}
+// Ends what all threads keep.
+void end_kept_promises(Device& device);
+
 // Changes a charge outside of a promise: negative when memory went back.
 void charge(Device& device, gpucap_kind kind, int64_t delta);
 // The driver's own share as just measured.
@@ -72,6 +170,9 @@ void refuse(Process& process, Device& device, uint16_t api, uint64_t bytes, int3
 // answers true: ask the driver again. `*began_ns` is 0 before the first time.
 [[nodiscard]] bool wait_for_card(Process& process, Device& device, uint16_t api, uint64_t bytes, uint64_t* began_ns);
 
-inline void count_live(Device& device, int delta) { add(device.gauge->live_count, delta); }
+inline void count_live(Device& device, int64_t delta) {
+  const uint32_t lane = this_thread().lane;
+  add_in_lane(device.lanes[lane].live_count, delta, lane);
+}
 
 }  // namespace gpucap

@@ -6,9 +6,8 @@
 namespace gpucap {
 
 // What stood in the way when this thread's latest request did not fit.
-extern thread_local gpucap_refused_by obstacle __attribute__((tls_model("initial-exec")));
+extern constinit thread_local gpucap_refused_by obstacle __attribute__((tls_model("initial-exec")));
 
-[[nodiscard]] bool needs_look(Device& device, uint64_t bytes);
 void raise_peak(Device& device);
 void publish_group(Device& device);
 // What the group leaves to anybody, by the latest words of all members.

@@ -28,7 +28,7 @@ Event event_of(uint16_t api, gpucap_operation operation, uint64_t bytes) {
 }  // namespace
 
 RequestName::RequestName(Process& process, uint16_t api) {
-  const uint16_t origin = current_origin;
+  const uint16_t origin = thread_words.origin;
   if (origin != 0 && origin < process.api_count()) {
     snprintf(text, sizeof(text), "%s (%s)", process.api_name(origin), process.api_name(api));
   } else {
@@ -65,7 +65,7 @@ void refuse(Process& process, Device& device, uint16_t api, uint64_t bytes, int3
   set(gauge.last_refused_bytes, bytes);
   set(gauge.last_refused_by, static_cast<uint32_t>(obstacle));
   set(gauge.last_refused_api, uint32_t{api});
-  set(gauge.last_refused_origin, uint32_t{current_origin});
+  set(gauge.last_refused_origin, uint32_t{thread_words.origin});
   set(gauge.last_refused_monotonic_ns, monotonic_ns());
   Event event = event_of(api, GPUCAP_OP_REFUSE, bytes);
   event.result = result;

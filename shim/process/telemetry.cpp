@@ -1,6 +1,5 @@
 #include "shim/process/telemetry.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -10,35 +9,31 @@
 #include "shim/process/device.h"
 #include "shim/process/log.h"
 #include "shim/process/pages.h"
-#include "shim/process/ticks.h"
 
 namespace gpucap {
-
-thread_local uint16_t current_origin = 0;
-thread_local uint32_t charging_calls = 0;
-thread_local uint64_t call_ticks = 0;
 
 namespace {
 
 constexpr uint32_t kRingCapacity = 16384;  // 1 MiB of events
 
-uint32_t thread_id() {
-  static thread_local uint32_t id __attribute__((tls_model("initial-exec"))) = 0;
-  if (id == 0) id = static_cast<uint32_t>(syscall(SYS_gettid));
-  return id;
-}
-
 // Gauges that nobody reads, so that no caller needs to know whether there is a segment.
 void give_private_gauges(Device* devices, int device_count, uint32_t api_count) {
-  const size_t each = sizeof(gpucap_device) + api_count * sizeof(gpucap_api_counter);
+  const size_t counters = size_t{kLanes} * api_count * sizeof(gpucap_api_counter);
+  const size_t each = sizeof(gpucap_device) + kLanes * sizeof(gpucap_lane) + counters;
   auto* memory = static_cast<unsigned char*>(kernel_pages().take(each * static_cast<size_t>(device_count)));
   static gpucap_device last_resort_gauge;
-  static gpucap_api_counter last_resort_counters[1024];
+  static gpucap_lane last_resort_lanes[kLanes];
+  static gpucap_api_counter last_resort_counters[kLanes * 1024];
   for (int i = 0; i < device_count; ++i) {
-    unsigned char* at = memory == nullptr ? nullptr : memory + each * static_cast<size_t>(i);
-    devices[i].gauge = at == nullptr ? &last_resort_gauge : reinterpret_cast<gpucap_device*>(at);
-    devices[i].counters =
-        at == nullptr ? last_resort_counters : reinterpret_cast<gpucap_api_counter*>(at + sizeof(gpucap_device));
+    Device& device = devices[i];
+    device.gauge = &last_resort_gauge;
+    device.lanes = last_resort_lanes;
+    device.counters = last_resort_counters;
+    if (memory == nullptr) continue;
+    void* at = memory + each * static_cast<size_t>(i);
+    device.gauge = static_cast<gpucap_device*>(at);
+    device.lanes = reinterpret_cast<gpucap_lane*>(device.gauge + 1);
+    device.counters = reinterpret_cast<gpucap_api_counter*>(device.lanes + kLanes);
   }
 }
 
@@ -62,6 +57,7 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
   spec.device_count = static_cast<uint32_t>(device_count);
   spec.api_names = api_names;
   spec.api_count = api_count;
+  spec.lane_count = kLanes;
   spec.ring_capacity = kRingCapacity;
   spec.run_id = config.run_id;
   spec.version = version;
@@ -70,8 +66,7 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
   spec.wait_at_most_ns = config.on_limit.wait_ns;
   spec.describe = describe;
   spec.describe_argument = devices;
-  ticks_at_start_ = ticks();
-  ns_at_start_ = monotonic_ns();
+  for (int i = 0; i < device_count; ++i) devices[i].api_count = api_count;
   int error_number = 0;
   const wire::SegmentError error = segment_.create(spec, &error_number);
   if (error != wire::SegmentError::kNone) {
@@ -87,6 +82,7 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
     ring_ = segment_.ring();
     for (int i = 0; i < device_count; ++i) {
       devices[i].gauge = segment_.device(static_cast<uint32_t>(i));
+      devices[i].lanes = segment_.lanes(static_cast<uint32_t>(i));
       devices[i].counters = segment_.counters(static_cast<uint32_t>(i));
       devices[i].control = segment_.control();
     }
@@ -94,43 +90,34 @@ void Telemetry::set_up(const Config& config, Device* devices, int device_count, 
 }
 
 void Telemetry::record(const Device& device, const Event& event) {
-  gpucap_api_counter& counter = device.counters[event.api];
-  if (event.operation == GPUCAP_OP_REFUSE) {
-    add(counter.refused, 1);
-  } else if (event.operation == GPUCAP_OP_CHARGE || event.operation == GPUCAP_OP_RELEASE) {
-    add(counter.calls, 1);
-    add(counter.bytes, event.bytes);
+  ThreadWords& thread = this_thread();
+  gpucap_api_counter& counter = device.counters[thread.lane * device.api_count + event.api];
+  if (event.operation == GPUCAP_OP_CHARGE || event.operation == GPUCAP_OP_RELEASE) {
+    add_in_lane(counter.calls, uint64_t{1}, thread.lane);
+    add_in_lane(counter.bytes, event.bytes, thread.lane);
+  } else if (event.operation == GPUCAP_OP_REFUSE) {
+    add_in_lane(counter.refused, uint64_t{1}, thread.lane);
   }
   if (!ring_.attached()) return;
   gpucap_event out{};
-  out.monotonic_ns = monotonic_ns();
-  out.thread = thread_id();
+  out.monotonic_ns = event.at_ns == 0 ? monotonic_ns() : event.at_ns;
+  thread.told_ns = out.monotonic_ns;
+  out.thread = thread.id;
   out.result = event.result;
   out.api = event.api;
-  out.origin = current_origin;
+  out.origin = thread.origin;
   out.device = static_cast<uint8_t>(device.ordinal);
   out.operation = static_cast<uint8_t>(event.operation);
   out.kind = static_cast<uint8_t>(event.kind);
   out.address = event.address;
   out.bytes = event.bytes;
   out.used_after = static_cast<uint64_t>(device.ledger.used());
-  out.latency_ns = event.latency_ns;
+  out.latency_ns = saturated(event.took_ns);
   out.refused_by = static_cast<uint8_t>(event.refused_by);
   ring_.publish(out);
 }
 
-// Over all the time since the start, so that it only gets better. Under the look lock of a device; where two devices
-// are looked at together, either's figure is right.
-void Telemetry::measure_pace(uint64_t now_ns) {
-  const uint64_t counted = ticks() - ticks_at_start_;
-  const uint64_t passed = now_ns - ns_at_start_;
-  if (passed < 1'000'000 || counted < 1000) return;
-  const double pace = static_cast<double>(passed) / static_cast<double>(counted);
-  pace_.store(static_cast<uint64_t>(pace * 4294967296.0), std::memory_order_relaxed);
-}
-
 void Telemetry::looked(const Device& device, int64_t truth_bytes, uint64_t now_ns) {
-  measure_pace(now_ns);
   gpucap_device& gauge = *device.gauge;
   set(gauge.driver_bytes, device.ledger.driver());
   set(gauge.looked_bytes, static_cast<uint64_t>(truth_bytes < 0 ? 0 : truth_bytes));

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "shim/process/clock.h"
+#include "shim/process/device.h"
 #include "wire/layout.h"
 #include "wire/ring_writer.h"
 #include "wire/segment_writer.h"
@@ -13,7 +15,6 @@
 namespace gpucap {
 
 struct Config;
-struct Device;
 
 // An event as the hooks tell it; the rest is filled in here.
 struct Event {
@@ -24,16 +25,17 @@ struct Event {
   uint64_t address = 0;
   uint64_t bytes = 0;
   gpucap_refused_by refused_by = GPUCAP_REFUSED_BY_NOTHING;
-  uint32_t latency_ns = 0;
+  uint64_t at_ns = 0;    // when; 0: now
+  uint64_t took_ns = 0;  // in the driver; 0: not measured
 };
 
-// The runtime entry point that the current call came through, as an API number; 0 for none. Saved and restored by the
-// runtime hooks around the call.
-extern thread_local uint16_t current_origin __attribute__((tls_model("initial-exec")));
-
-// Counts the driver's allocating calls of this thread that came through our hooks, so that the runtime hooks can tell
-// whether theirs did.
-extern thread_local uint32_t charging_calls __attribute__((tls_model("initial-exec")));
+// The names in an event, as they lie in it: the entry point, and what it did to what kind of memory.
+struct CallNames {
+  constexpr CallNames(uint16_t api, gpucap_operation operation, gpucap_kind kind)
+      : word(api | uint64_t{operation} << 40 | uint64_t{kind} << 48) {}
+  [[nodiscard]] constexpr bool is_charge() const { return (word >> 40 & 0xff) == GPUCAP_OP_CHARGE; }
+  uint64_t word;
+};
 
 class Telemetry {
  public:
@@ -41,26 +43,47 @@ class Telemetry {
   void set_up(const Config& config, Device* devices, int device_count, const char* const* api_names, uint32_t api_count,
               const char* version);
   void record(const Device& device, const Event& event);
+  // The same for the thread's latest call into the driver, if it took or gave back memory; nearly all events are of
+  // this kind. What was not timed has the time of the coarse clock.
+  void record_call(const Device& device, CallNames names, uint64_t address, uint64_t bytes) {
+    ThreadWords& thread = this_thread();
+    const uint32_t lane = thread.lane;
+    const bool publishes = ring_.attached();
+    if (publishes) [[likely]]
+      ring_.prepare();
+    gpucap_api_counter& counter = device.counters[lane * device.api_count + static_cast<uint16_t>(names.word)];
+    add_in_lane(counter.calls, uint64_t{1}, counter.bytes, bytes, lane);
+    if (!publishes) [[unlikely]]
+      return;
+    const uint64_t when_ns = when(thread, names);
+    const uint64_t latency = saturated(thread.call_took_ns);
+    thread.call_ended_ns = thread.call_took_ns = 0;  // for one event only
+    ring_.publish_words(
+        {when_ns, thread.id, names.word | uint64_t{thread.origin} << 16 | uint64_t{device.ordinal} << 32, address,
+         bytes, static_cast<uint64_t>(device.ledger.used()), latency},
+        thread.ring_head);
+  }
   // Publishes a device's own figures after a look.
   void looked(const Device& device, int64_t truth_bytes, uint64_t now_ns);
   void mark_ended();
-  // Nanoseconds, 0 while the counter's pace is not known (the first milliseconds).
-  [[nodiscard]] uint32_t latency_ns(uint64_t counted) const {
-    const uint64_t pace = pace_.load(std::memory_order_relaxed);
-    if (counted > UINT64_MAX >> 24) return UINT32_MAX;
-    const uint64_t ns = (counted >> 12) * (pace >> 20) + ((counted & 0xfff) * (pace >> 20) >> 12);
-    return ns > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(ns);
-  }
   [[nodiscard]] const gpucap_control* control() const { return segment_.control(); }
 
  private:
   wire::SegmentWriter segment_;
   wire::RingWriter ring_;
 
-  void measure_pace(uint64_t now_ns);
-  std::atomic<uint64_t> pace_{0};  // nanoseconds a tick, times 2^32
-  uint64_t ticks_at_start_ = 0;
-  uint64_t ns_at_start_ = 0;
+  static uint64_t when(ThreadWords& thread, CallNames names) {
+    uint64_t now_ns = thread.call_ended_ns;
+    if (now_ns == 0) [[likely]] {
+      // A charge has just been through needs_look().
+      if (!names.is_charge()) thread.coarse_ns = coarse_ns();
+      now_ns = thread.coarse_ns;
+    }
+    if (now_ns < thread.told_ns) now_ns = thread.told_ns;
+    thread.told_ns = now_ns;
+    return now_ns;
+  }
+  static uint32_t saturated(uint64_t ns) { return ns > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(ns); }
 };
 
 inline void add(int64_t& gauge, int64_t delta) {

@@ -71,10 +71,10 @@ void* target_of(const void* caller, Function function) {
 // The innermost runtime function is the one to name; restored, not cleared, since a runtime may call its own exports.
 class OriginMark {
  public:
-  explicit OriginMark(Function function) : before_(current_origin) {
-    if (first_number != 0) current_origin = static_cast<uint16_t>(first_number + static_cast<uint16_t>(function));
+  explicit OriginMark(Function function) : before_(thread_words.origin) {
+    if (first_number != 0) thread_words.origin = static_cast<uint16_t>(first_number + static_cast<uint16_t>(function));
   }
-  ~OriginMark() { current_origin = before_; }
+  ~OriginMark() { thread_words.origin = before_; }
   OriginMark(const OriginMark&) = delete;
   OriginMark& operator=(const OriginMark&) = delete;
 
@@ -114,14 +114,14 @@ void miss(Function function, const void* out) {
 
 }  // namespace
 
-#define GPUCAP_FORWARD(name, params, args, target)                                                \
-  const auto real = reinterpret_cast<int(*) params>(target);                                      \
-  if (real == nullptr) return kInitializationError;                                               \
-  const OriginMark mark(Function::k_##name);                                                      \
-  const uint32_t calls_before = charging_calls;                                                   \
-  const int result = real args;                                                                   \
-  if (Function::k_##name < Function::k_cudaFree && result == 0 && charging_calls == calls_before) \
-    miss(Function::k_##name, first_of args);                                                      \
+#define GPUCAP_FORWARD(name, params, args, target)                                                             \
+  const auto real = reinterpret_cast<int(*) params>(target);                                                   \
+  if (real == nullptr) return kInitializationError;                                                            \
+  const OriginMark mark(Function::k_##name);                                                                   \
+  const uint32_t calls_before = thread_words.charging_calls;                                                   \
+  const int result = real args;                                                                                \
+  if (Function::k_##name < Function::k_cudaFree && result == 0 && thread_words.charging_calls == calls_before) \
+    miss(Function::k_##name, first_of args);                                                                   \
   return result;
 
 // One body a runtime that there is or was, exported under that runtime's version: see shim/exports.map.

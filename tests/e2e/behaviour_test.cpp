@@ -40,7 +40,7 @@ TEST_F(World, ForkedChildGetsTheDriversAnswersAndLeavesTheParentsBooksAlone) {
   EXPECT_EQ(snapshot.state, static_cast<uint32_t>(GPUCAP_STATE_LIVE))
       << "the child's exit must not end the parent's segment";
   EXPECT_EQ(liveness, wire::Liveness::kAlive);
-  EXPECT_EQ(snapshot.devices[0].gauges.live_count, 1);
+  EXPECT_EQ(snapshot.devices[0].live_count, 1);
   expect_true_figures(child.pid);
 }
 

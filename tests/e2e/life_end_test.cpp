@@ -68,7 +68,7 @@ TEST_F(Life, ThreadsThatEndWhileOthersAllocateLeaveNothing) {
   EXPECT_EQ(value_of(child.out, "odd"), "0");
   expect_true_figures(child.pid);
   EXPECT_EQ(truth(child.pid).bytes, kContext);
-  EXPECT_EQ(segment(child.pid).devices[0].gauges.live_count, 0);
+  EXPECT_EQ(segment(child.pid).devices[0].live_count, 0);
   EXPECT_EQ(child.finish(), 0);
 }
 

@@ -75,6 +75,13 @@ inline Parts fake_parts() {
   return parts;
 }
 
+// Promised to calls under way, over all lanes.
+inline int64_t promised_bytes(const Device& device) {
+  int64_t bytes = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) bytes += device.lanes[lane].reserved_bytes;
+  return bytes;
+}
+
 // No variable of ours leaks in from outside, and the figures go to a folder that goes away.
 class ProcessCase : public testing::Test {
  protected:

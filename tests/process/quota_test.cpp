@@ -101,17 +101,17 @@ TEST_F(QuotaTest, ARefusalLeavesNoPromiseBehind) {
   begin("4G");
   for (int i = 0; i < 100; ++i) EXPECT_EQ(ask(5 * kGiB), Verdict::kRefused);
   EXPECT_EQ(device_->ledger.reserved(), 0);
-  EXPECT_EQ(gauge().reserved_bytes, 0);
+  EXPECT_EQ(test::promised_bytes(*device_), 0);
   EXPECT_TRUE(take(4 * kGiB)) << "the whole cap is still there";
 }
 
 TEST_F(QuotaTest, PromisesCountUntilTheyAreSettled) {
   begin("4G");
   ASSERT_EQ(ask(3 * kGiB), Verdict::kGranted);
-  EXPECT_EQ(gauge().reserved_bytes, static_cast<int64_t>(3 * kGiB));
+  EXPECT_EQ(test::promised_bytes(*device_), static_cast<int64_t>(3 * kGiB));
   EXPECT_EQ(ask(2 * kGiB), Verdict::kRefused);
   settle(*device_, GPUCAP_KIND_LINEAR, 3 * kGiB, 0);  // the driver failed
-  EXPECT_EQ(gauge().reserved_bytes, 0);
+  EXPECT_EQ(test::promised_bytes(*device_), 0);
   ASSERT_EQ(ask(2 * kGiB), Verdict::kGranted);
   settle(*device_, GPUCAP_KIND_LINEAR, 2 * kGiB, kGiB);  // took less than was promised
   EXPECT_EQ(used(), kGiB);
@@ -230,7 +230,7 @@ TEST_F(QuotaTest, RefusalIsCountedToldAndWorthReading) {
   EXPECT_EQ(gauge().refused_bytes, 3 * kGiB);
   EXPECT_EQ(gauge().last_refused_bytes, 3 * kGiB);
   EXPECT_GT(gauge().last_refused_monotonic_ns, 0u);
-  EXPECT_EQ(device_->counters[test::kAlloc].refused, 1u);
+  EXPECT_EQ(device_->counters[this_thread().lane * device_->api_count + test::kAlloc].refused, 1u);
 }
 
 TEST_F(QuotaTest, ManyRefusalsAreAllCountedAndFewAreSaid) {

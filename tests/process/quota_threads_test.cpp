@@ -81,7 +81,7 @@ class QuotaThreadsTest : public test::ProcessCase {
     EXPECT_EQ(device_->ledger.reserved(), 0);
     EXPECT_EQ(device_->ledger.driver(), FakeCard::truth_bytes);
     EXPECT_EQ(device_->gauge->linear_bytes, 0);
-    EXPECT_EQ(device_->gauge->reserved_bytes, 0);
+    EXPECT_EQ(test::promised_bytes(*device_), 0);
   }
 
   Process* process_ = nullptr;

@@ -58,19 +58,14 @@ class SetTest(World):
         self.refused(1, "set", "-p", poser.pid, "--limit", "1G", parts=["has ended"])
         self.refused(1, "set", "-p", poser.pid, "--limit", "1G", "--dir", self.dir + "/missing", parts=["missing"])
 
-    def test_one_without_a_control_region_is_too_old(self):
-        poser = self.pose("used=1", "policy=0", "group_limit=0", "device=1", "policy=0", "group_limit=0")
+    def test_one_of_another_major_version_is_named(self):
+        poser = self.pose("used=1")
         (name,) = os.listdir(self.segments)
         # Opened and closed by somebody else than the writer, which keeps its lock.
         with open(os.path.join(self.segments, name), "r+b") as file:
-            data = file.read(1176 + 24 * 16)
-            file.seek(10)
-            file.write(struct.pack("<H", 0))  # minor
-            for i in range(16):
-                if struct.unpack_from("<I", data, 1176 + 24 * i)[0] == 6:
-                    file.seek(1176 + 24 * i)
-                    file.write(struct.pack("<I", 0))
-        self.refused(1, "set", "-p", poser.pid, "--limit", "1G", parts=["too old"])
+            file.seek(8)
+            file.write(struct.pack("<H", 1))
+        self.refused(1, "set", "-p", poser.pid, "--limit", "1G", parts=[name, "another major version"])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
     def test_only_the_owner_and_root_can(self):

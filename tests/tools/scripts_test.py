@@ -79,18 +79,6 @@ class ScriptsTest(PosingTest):
         self.assertIn("1.00 GiB 0s", table)
         self.assertIn("GROUP", table)
 
-    def test_a_file_of_the_first_minor_version_has_no_limit_of_nothing(self):
-        poser = self.pose("used=1", "policy=0", "group_limit=0")
-        (name,) = os.listdir(self.dir)
-        (row,) = csv.DictReader(io.StringIO(self.top("--csv")))
-        self.assertEqual((row["pid"], row["policy_limit"]), (str(poser.pid), "0"))
-        # As an older library would have written it. A writer never looks at its own header again.
-        fd = os.open(os.path.join(self.dir, name), os.O_WRONLY)
-        os.pwrite(fd, b"\0\0", 10)
-        os.close(fd)
-        (row,) = csv.DictReader(io.StringIO(self.top("--csv")))
-        self.assertEqual((row["pid"], row["policy_limit"], row["group_limit"]), (str(poser.pid), "", ""))
-
     def test_a_process_in_another_pid_namespace_has_both_pids(self):
         unshare = ["unshare", "--pid", "--fork"]
         if not shutil.which("unshare") or subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:

@@ -59,7 +59,7 @@ TEST(Table, ShowsEveryColumnWhereThereIsRoom) {
   capped.user = "bob";
   capped.snapshot.command = {"./simulate"};
   capped.snapshot.devices[0].gauges.refused_count = 3;
-  capped.snapshot.devices[0].gauges.live_count = 17;
+  capped.snapshot.devices[0].live_count = 17;
   const auto lines = layout_table(table_rows(scan_of({watched, capped})), 0, 0);
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0], " PID  USER  GPU      USED       CAP   %      PEAK     DRIVER  LIVE  REFUSED    AGE  COMMAND");

@@ -145,9 +145,14 @@ TEST_F(ControlTest, DamagedSegmentsAreNotWrittenTo) {
   EXPECT_EQ(request(-1, kGiB), ControlError::kUnreadable);
 }
 
-TEST_F(ControlTest, AnOlderSegmentIsToldApart) {
+TEST_F(ControlTest, ASegmentOfAnotherMajorIsLeftAlone) {
+  put(path, offsetof(gpucap_header, major), uint16_t{GPUCAP_WIRE_MAJOR - 1});
+  EXPECT_EQ(request(-1, kGiB), ControlError::kUnreadable);
+}
+
+TEST_F(ControlTest, ASegmentWithoutTheRegionIsDamaged) {
   put(path, region_field(offsetof(gpucap_region, type)), uint32_t{GPUCAP_REGION_NONE});
-  EXPECT_EQ(request(-1, kGiB), ControlError::kTooOld);
+  EXPECT_EQ(request(-1, kGiB), ControlError::kUnreadable);
 }
 
 TEST_F(ControlTest, LinksAndOtherThingsAreNotFollowed) {

@@ -136,8 +136,9 @@ TEST(SegmentReader, EveryMutationHasItsNamedReason) {
   const auto with = [](uint32_t type, const std::function<void(gpucap_region*)>& change) {
     return [=](H* header) { change(region(header, type)); };
   };
-  const uint32_t kAll[] = {GPUCAP_REGION_DEVICES, GPUCAP_REGION_API_NAMES, GPUCAP_REGION_API_COUNTERS,
-                           GPUCAP_REGION_RING_HEADER, GPUCAP_REGION_EVENTS};
+  const uint32_t kAll[] = {GPUCAP_REGION_DEVICES,     GPUCAP_REGION_API_NAMES, GPUCAP_REGION_API_COUNTERS,
+                           GPUCAP_REGION_RING_HEADER, GPUCAP_REGION_EVENTS,    GPUCAP_REGION_CONTROL,
+                           GPUCAP_REGION_LANES};
   struct Mutation {
     const char* what;
     std::function<void(H*)> change;
@@ -146,7 +147,7 @@ TEST(SegmentReader, EveryMutationHasItsNamedReason) {
   std::vector<Mutation> mutations = {
       {"magic", [](H* h) { h->magic ^= 1; }, ReadError::kNotASegment},
       {"all zero", [](H* h) { *h = {}; }, ReadError::kNotASegment},
-      {"newer major", [](H* h) { h->major = 2; }, ReadError::kOtherVersion},
+      {"newer major", [](H* h) { h->major = GPUCAP_WIRE_MAJOR + 1; }, ReadError::kOtherVersion},
       {"major 0", [](H* h) { h->major = 0; }, ReadError::kOtherVersion},
       {"newer minor is welcome", [](H* h) { h->minor = 99; }, ReadError::kNone},
       {"being built", [](H* h) { h->state = GPUCAP_STATE_BUILDING; }, ReadError::kNotReady},
@@ -169,8 +170,13 @@ TEST(SegmentReader, EveryMutationHasItsNamedReason) {
       {"no events", with(GPUCAP_REGION_EVENTS, [](gpucap_region* r) { r->count = 0; }), ReadError::kBadRegion},
       {"two ring headers", with(GPUCAP_REGION_RING_HEADER, [](gpucap_region* r) { r->count = 2; }),
        ReadError::kBadRegion},
-      {"counters for fewer devices", with(GPUCAP_REGION_DEVICES, [](gpucap_region* r) { r->count = 1; }),
+      {"counters for fewer lanes", with(GPUCAP_REGION_LANES, [](gpucap_region* r) { r->count -= 2; }),
        ReadError::kBadRegion},
+      {"a lane too few for the devices", with(GPUCAP_REGION_LANES, [](gpucap_region* r) { r->count -= 1; }),
+       ReadError::kBadRegion},
+      {"lanes without a device", with(GPUCAP_REGION_DEVICES, [](gpucap_region* r) { r->count = 0; }),
+       ReadError::kBadRegion},
+      {"two control pages", with(GPUCAP_REGION_CONTROL, [](gpucap_region* r) { r->count = 2; }), ReadError::kBadRegion},
       {"too many devices", with(GPUCAP_REGION_DEVICES, [](gpucap_region* r) { r->count = 65; }), ReadError::kBadRegion},
   };
   for (const uint32_t type : kAll) {

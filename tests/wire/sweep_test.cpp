@@ -133,7 +133,7 @@ TEST(Sweep, AnotherMajorVersionIsLeftToItsOwnSweepers) {
   const std::string path = leave_dead_segment(directory, 700 * kSecond);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(offsetof(gpucap_header, major));
-  file.put(2);
+  file.put(GPUCAP_WIRE_MAJOR + 1);
   file.close();
   EXPECT_EQ(sweep(directory.fd(), {0, 0, 0}).removed, 0u);
   EXPECT_TRUE(exists(path));

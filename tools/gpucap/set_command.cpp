@@ -51,6 +51,9 @@ std::optional<Refusal> find_segments(const Scan& scan, int pid, std::vector<cons
   if (kill(pid, 0) != 0 && errno == ESRCH) {
     return failed(ended ? process + " has ended" : "there is no " + process);
   }
+  for (const std::string& file : scan.unreadable) {  // by a gpucap of another major version, most likely
+    if (file.find("/" + std::to_string(pid) + ".") != std::string::npos) return failed(process + ": " + file);
+  }
   return failed(process + " is not under gpucap, has not used CUDA yet, or keeps its figures elsewhere (--dir); " +
                 "gpucap check -p " + std::to_string(pid) + " tells");
 }
@@ -88,10 +91,6 @@ std::optional<Refusal> ask(const Directories& directories, const Change& change,
     const std::string process = "process " + std::to_string(pid);
     if (error == wire::ControlError::kNotOwner) {
       return failed(process + " is not yours: only " + change.segment->user + " and root can change its limit");
-    }
-    if (error == wire::ControlError::kTooOld) {
-      return failed(process + " runs under a gpucap that is too old to change its limit (" +
-                    change.segment->snapshot.version + ")");
     }
     return failed(change.segment->path + " " + wire::to_text(error) +
                   (error_number != 0 ? std::string(" (") + std::strerror(error_number) + ")" : ""));

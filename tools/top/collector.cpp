@@ -148,15 +148,12 @@ ProcessRow Collector::row_of(const LiveSegment& live, const wire::DeviceSnapshot
   row.used_bytes = device.used_bytes();
   row.peak_bytes = gauges.peak_bytes;
   row.limit_bytes = limit_or_none(gauges.limit_bytes);
-  // Where there is no control region, the fields are of a time that did not know them.
-  if (live.reader.control_offset() != 0) {
-    row.policy_limit_bytes = limit_or_none(gauges.policy_limit_bytes);
-    row.group_limit_bytes = limit_or_none(gauges.group_limit_bytes);
-  }
+  row.policy_limit_bytes = limit_or_none(gauges.policy_limit_bytes);
+  row.group_limit_bytes = limit_or_none(gauges.group_limit_bytes);
   row.group_used_bytes = gauges.group_used_bytes;
   row.physical_bytes = gauges.physical_bytes;
   row.driver_bytes = gauges.driver_bytes;
-  row.live_count = gauges.live_count;
+  row.live_count = device.live_count;
   row.refused_count = gauges.refused_count;
   row.waiting_count = gauges.waiting_count;
   row.age_seconds = seconds_since(snapshot.created_monotonic_ns, segments_.monotonic_ns());
@@ -168,7 +165,7 @@ ProcessRow Collector::row_of(const LiveSegment& live, const wire::DeviceSnapshot
   }
   const bool ours = geteuid() == 0 || geteuid() == live.owner_uid;
   row.can_signal = row.alive && live.segment.liveness.viewer_pid > 0;
-  row.can_limit = row.alive && ours && live.reader.control_offset() != 0;
+  row.can_limit = row.alive && ours;
   return row;
 }
 

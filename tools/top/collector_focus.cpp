@@ -147,7 +147,7 @@ void Collector::fill_details(const ViewState& state) {
   more.pool_bytes = gauges.pool_bytes;
   more.vmm_bytes = gauges.vmm_bytes;
   more.managed_bytes = gauges.managed_bytes;
-  more.reserved_bytes = gauges.reserved_bytes;
+  more.reserved_bytes = device->reserved_bytes;
   if (gauges.peak_monotonic_ns != 0 && segments_.monotonic_ns() >= gauges.peak_monotonic_ns) {
     more.peak_seconds_ago = (segments_.monotonic_ns() - gauges.peak_monotonic_ns) / 1000000000;
   }

@@ -130,7 +130,7 @@ std::vector<TableRow> table_rows(const Scan& scan) {
       if (gauges.limit_bytes != GPUCAP_WIRE_NO_LIMIT) row.limit_bytes = gauges.limit_bytes;
       row.peak_bytes = gauges.peak_bytes;
       row.driver_bytes = gauges.driver_bytes;
-      row.live_count = gauges.live_count;
+      row.live_count = device.live_count;
       row.refused_count = gauges.refused_count;
       row.age_seconds = age_seconds(segment, scan);
       row.group = segment.snapshot.group;

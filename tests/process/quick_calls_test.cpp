@@ -1,0 +1,199 @@
+// What makes a call quick must not make it wrong: lanes of threads, promises that are kept, looks that are spared.
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "tests/process/quota_case.h"
+
+namespace gpucap {
+namespace {
+
+using test::FakeCard;
+using test::kGiB;
+using test::kMiB;
+
+constexpr uint64_t kStep = 32 * kMiB;
+
+class QuickCallsTest : public test::QuotaCase {
+ protected:
+  // A request of a pool that took nothing new, as the hooks make it.
+  bool ask_and_keep() {
+    if (!try_quickly(*process_, *device_, kStep, true) && ask(kStep) != Verdict::kGranted) return false;
+    keep_promise(*device_, GPUCAP_KIND_POOL, kStep);
+    return true;
+  }
+  int64_t reserved() const { return device_->ledger.reserved(); }
+  int64_t live() const {
+    int64_t sum = 0;
+    for (uint32_t lane = 0; lane < kLanes; ++lane) sum += device_->lanes[lane].live_count;
+    return sum;
+  }
+};
+
+TEST_F(QuickCallsTest, ThreadsBeyondTheLanesShareOneAndNothingIsLost) {
+  begin("8G");
+  constexpr int kThreads = static_cast<int>(kLanes) + 8, kCalls = 20000;
+  std::barrier all_there(kThreads);
+  std::vector<uint32_t> lanes(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      lanes[static_cast<size_t>(t)] = this_thread().lane;
+      all_there.arrive_and_wait();
+      for (int i = 0; i < kCalls; ++i) {
+        begin_flight(*device_);
+        count_live(*device_, 1);
+        process_->telemetry().record_call(*device_, {test::kAlloc, GPUCAP_OP_CHARGE, GPUCAP_KIND_LINEAR}, 0x1000, 3);
+        end_flight(*device_);
+      }
+      all_there.arrive_and_wait();
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(live(), int64_t{kThreads} * kCalls);
+  uint64_t calls = 0, bytes = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    calls += device_->counters[lane * device_->api_count + test::kAlloc].calls;
+    bytes += device_->counters[lane * device_->api_count + test::kAlloc].bytes;
+  }
+  EXPECT_EQ(calls, uint64_t{kThreads} * kCalls);
+  EXPECT_EQ(bytes, uint64_t{kThreads} * kCalls * 3);
+  EXPECT_EQ(flights_begun(*device_), uint64_t{kThreads} * kCalls);
+  EXPECT_TRUE(all_ended(*device_, flights_begun(*device_)));
+  const std::multiset<uint32_t> taken(lanes.begin(), lanes.end());
+  for (uint32_t lane = 1; lane < kLanes; ++lane)
+    EXPECT_LE(taken.count(lane), 1u) << "two threads write to lane " << lane;
+  EXPECT_GE(taken.count(kSharedLane), 8u);
+}
+
+TEST_F(QuickCallsTest, LanesOfThreadsThatEndedAreGivenOutAgain) {
+  begin("8G");
+  for (int t = 0; t < 200; ++t) {
+    uint32_t lane = kSharedLane;
+    std::thread([&] {
+      lane = this_thread().lane;
+      count_live(*device_, 1);
+    }).join();
+    ASSERT_NE(lane, kSharedLane) << "after " << t << " threads";
+  }
+  EXPECT_EQ(live(), 200) << "what they counted stays";
+}
+
+TEST_F(QuickCallsTest, APromiseIsKeptForTheNextRequestAndShownToNobody) {
+  begin("8G");
+  ASSERT_TRUE(ask_and_keep());
+  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep));
+  EXPECT_EQ(test::promised_bytes(*device_), 0);
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(ask_and_keep());
+  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep)) << "one promise, however many requests";
+  end_kept_promises(*device_);
+  EXPECT_EQ(reserved(), 0);
+  ASSERT_TRUE(ask_and_keep());
+  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep));
+}
+
+TEST_F(QuickCallsTest, NobodyIsRefusedBecauseOfPromisesThatOthersKeep) {
+  begin("8G");
+  std::vector<std::thread> threads;
+  std::barrier all_there(9);
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      EXPECT_TRUE(ask_and_keep());
+      all_there.arrive_and_wait();
+      all_there.arrive_and_wait();
+    });
+  all_there.arrive_and_wait();
+  EXPECT_EQ(reserved(), static_cast<int64_t>(8 * kStep));
+  EXPECT_TRUE(take(8 * kGiB)) << "all that there is";
+  EXPECT_EQ(reserved(), 0);
+  all_there.arrive_and_wait();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(QuickCallsTest, NearTheCapNothingIsKept) {
+  begin("8G");
+  ASSERT_TRUE(take(7 * kGiB));
+  ASSERT_TRUE(ask_and_keep());
+  EXPECT_EQ(reserved(), 0);
+}
+
+TEST_F(QuickCallsTest, AKeptPromiseDoesNotOutlastTheLimitThatItWasMadeUnder) {
+  begin("8G");
+  ASSERT_TRUE(take(4 * kGiB));
+  ASSERT_TRUE(ask_and_keep());
+  device_->ledger.set_limit(4 * kGiB);  // as take_over_limit() does
+  mark_stale(*device_);
+  EXPECT_FALSE(ask_and_keep());
+  EXPECT_EQ(reserved(), 0);
+}
+
+// 98 % of the cap is used, and a request asks for more than half of what is left, again and again.
+TEST_F(QuickCallsTest, RequestsThatTakeNothingNewAreNotLookedAtEachTimeNearTheCap) {
+  begin("4G");
+  ASSERT_TRUE(take(4 * kGiB - 48 * kMiB));
+  const auto steady = [&] {
+    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(ask_and_keep());
+  };
+  steady();
+  EXPECT_EQ(looks_while_fresh(steady), 0);
+  EXPECT_EQ(ask(64 * kMiB), Verdict::kRefused) << "and the cap is where it was";
+}
+
+TEST_F(QuickCallsTest, WhatTakesMostOfTheRoomThatWasLeftIsLookedAtFirst) {
+  begin("4G");
+  ASSERT_TRUE(take(2 * kGiB));
+  EXPECT_EQ(looks_while_fresh([&] { EXPECT_TRUE(take(100 * kMiB)); }), 0);
+  // Half a GiB of the room at the look is gone; as much again would pass its half.
+  EXPECT_EQ(looks_while_fresh([&] {
+              EXPECT_TRUE(take(512 * kMiB));
+              EXPECT_TRUE(take(512 * kMiB));
+              give(kGiB);
+            }),
+            1);
+}
+
+// NVML takes the longer, the more blocks a process has.
+TEST_F(QuickCallsTest, LooksThatTakeLongAreMadeRarer) {
+  begin("8G");
+  look(*process_, *device_, true);
+  EXPECT_LT(device_->look_due_ns - device_->looked_at_ns, 1'000'000'000u);
+  FakeCard::during_look = [] { sleep_ms(2); };
+  look(*process_, *device_, true);
+  const uint64_t interval_ns = device_->look_due_ns - device_->looked_at_ns;
+  EXPECT_GE(interval_ns, 400'000'000u) << "2 ms are half a per cent of that";
+  EXPECT_LE(interval_ns, 1'000'000'000u) << "but never rarer than once a second";
+  FakeCard::during_look = nullptr;
+  const int before = FakeCard::looks;
+  sleep_ms(20);
+  look_if_stale(*process_, *device_);
+  EXPECT_EQ(FakeCard::looks, before);
+  mark_stale(*device_);
+  look_if_stale(*process_, *device_);
+  EXPECT_EQ(FakeCard::looks, before + 1) << "what may have changed is looked at all the same";
+}
+
+TEST_F(QuickCallsTest, EventsOfAThreadAreNeverToldAsEarlierThanTheOneBefore) {
+  begin("8G");
+  ThreadWords& thread = this_thread();
+  const auto told = [&](gpucap_operation operation) {
+    process_->telemetry().record_call(*device_, {test::kFree, operation, GPUCAP_KIND_POOL}, 0, 0);
+    return thread.told_ns;
+  };
+  const uint64_t began_ns = monotonic_ns();
+  thread.call_ended_ns = began_ns;  // timed by the exact clock, which is ahead of the coarse one
+  uint64_t last_ns = told(GPUCAP_OP_RELEASE);
+  EXPECT_EQ(last_ns, began_ns);
+  for (int i = 0; i < 200; ++i) {
+    const uint64_t now_ns = told(GPUCAP_OP_RELEASE);
+    ASSERT_GE(now_ns, last_ns);
+    last_ns = now_ns;
+  }
+  sleep_ms(30);
+  EXPECT_GT(told(GPUCAP_OP_RELEASE), last_ns) << "and time goes on without an exact reading";
+  EXPECT_LE(thread.told_ns, monotonic_ns());
+}
+
+}  // namespace
+}  // namespace gpucap

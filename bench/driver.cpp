@@ -64,6 +64,25 @@ CUmodule load_empty_kernel(CUfunction* kernel) {
   return module;
 }
 
+void start_nvml() {
+  struct Process {
+    unsigned int pid;
+    unsigned long long used_bytes;
+    unsigned int instance, compute_instance;
+  };
+  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  const auto init = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
+  const auto handle = reinterpret_cast<int (*)(unsigned int, void**)>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"));
+  const auto list = reinterpret_cast<int (*)(void*, unsigned int*, Process*)>(
+      dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3"));
+  void* device = nullptr;
+  if (init == nullptr || handle == nullptr || list == nullptr || init() != 0 || handle(0, &device) != 0) return;
+  Process processes[64];
+  unsigned int count = 64;
+  list(device, &count, processes);
+}
+
 uint64_t now_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -55,6 +55,10 @@ CUcontext start_driver();
 // An empty kernel, in whatever form this driver takes: PTX, or the text that the fake driver reads.
 CUmodule load_empty_kernel(CUfunction* kernel);
 
+// NVML, its first device and that device's processes, as a program that watches itself would start it. Without NVML:
+// nothing.
+void start_nvml();
+
 uint64_t now_ns();  // CLOCK_MONOTONIC, the same for all processes
 
 }  // namespace gpucap::bench

@@ -3,7 +3,8 @@
 //   driver_bench list
 //   driver_bench run CASE [key=value ...] [rounds=N] [operations=N]   one line a round
 //   driver_bench once [at_ns=T]       cuInit (at T on CLOCK_MONOTONIC), context and first allocation, each timed
-//   driver_bench serve                lines on stdin: "open CASE [key=value ...]", "run OPERATIONS", "rss", "close"
+//   driver_bench serve [nvml=1]       lines on stdin: "open CASE [key=value ...]", "run OPERATIONS", "rss", "close"
+// With nvml=1 the program starts NVML by itself, after cuInit: what that alone costs.
 // Keys of a case: bytes, live, threads, fill, fill_to_share (see cases.h), and core: pin the thread to that core.
 #include <sched.h>
 #include <unistd.h>
@@ -67,8 +68,8 @@ class OpenCase {
     options.context = context;
     for (const CaseKind& kind : all_cases()) {
       if (name != kind.name) continue;
+      ballast_ = fill_card(options);  // first: what the case needs then comes on top
       case_ = kind.make(options);
-      ballast_ = fill_card(options);  // after what the case needs itself
     }
     if (case_ == nullptr) {
       std::fprintf(stderr, "driver_bench: there is no case '%s'\n", name.c_str());
@@ -110,6 +111,7 @@ int once(const Words& words) {
   const uint64_t start = now_ns();
   check(cuda.cuInit(0), "cuInit");
   const uint64_t initialised = now_ns();
+  if (number(words, "nvml", 0) != 0) start_nvml();
   start_driver();
   const uint64_t in_context = now_ns();
   CUdeviceptr first = 0;
@@ -122,8 +124,9 @@ int once(const Words& words) {
   return 0;
 }
 
-int serve() {
+int serve(const Words& words) {
   const CUcontext context = start_driver();
+  if (number(words, "nvml", 0) != 0) start_nvml();
   std::unique_ptr<OpenCase> open;
   std::string name;
   std::printf("{\"ready\": %d}\n", static_cast<int>(getpid()));
@@ -164,8 +167,9 @@ int main_with(int count, char** arguments) {
   if (verb == "list") return list();
   if (verb == "run" && count > 2) return run(arguments[2], parse(text));
   if (verb == "once") return once(parse(text));
-  if (verb == "serve") return serve();
-  std::fprintf(stderr, "usage: driver_bench list | run CASE [key=value ...] | once [at_ns=T] | serve\n");
+  if (verb == "serve") return serve(parse(text));
+  std::fprintf(stderr,
+               "usage: driver_bench list | run CASE [key=value ...] | once [at_ns=T] [nvml=1] | serve [nvml=1]\n");
   return 2;
 }
 

@@ -66,6 +66,7 @@ TORCH = [
 # Rows whose figures do not come from pairs of rounds.
 STARTS = [
     Row("first_allocation", "cuInit to the first allocation", "added", 15e6, 3e6),
+    Row("first_allocation_nvml", "the same, against a program that starts NVML itself", "shown"),
     Row("start_true", "start and end of /bin/true", "added", 0.2e6, "noise"),
     Row("start_python", "start and end of python3 -c pass", "added", 0.2e6, "noise"),
 ]
@@ -77,7 +78,8 @@ OTHERS = [
     Row("publish_1_thread", "publish of one event, 1 thread", "value", 25, 12),
     Row("reader_rate", "a reader at 5 million events a second: lost of 100", "value", 0, 0),
     Row("memory_per_block", "memory of ours a live block, bytes", "value", 64, None),
-    Row("memory_fixed", "memory of ours beside the blocks, bytes", "value", 2 << 20, None),
+    Row("memory_fixed", "memory of ours beside the blocks and NVML's own, bytes", "value", 2 << 20, None),
+    Row("memory_nvml", "memory that NVML takes for itself in any program, bytes", "value"),
     Row("looks_near_cap", "looks at NVML a second at 98 % of the cap", "value", 100, None),
     Row("left_in_true", "mappings in /bin/cat beyond the library's own", "value", 0, 0),
 ]

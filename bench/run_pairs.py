@@ -100,9 +100,9 @@ class Run:
         steps = [
             (["start_true", "start_python"], lambda: single.starts(place, 1 if quick else seconds * 0.3)),
             (["left_in_true"], lambda: single.mappings(place)),
-            (["first_allocation"], lambda: single.first_allocation(place, 1 if quick else seconds * 0.3)),
+            (["first_allocation", "first_allocation_nvml"], lambda: single.first_allocation(place, 1 if quick else seconds * 0.3)),
             (["storm_p50", "storm_p99"], lambda: single.storm(place, 0.1, 8, 1) if quick else single.storm(place, seconds * 0.2)),
-            (["memory_per_block", "memory_fixed"], lambda: single.memory(place, 20000 if quick else single.LIVE)),
+            (["memory_per_block", "memory_fixed", "memory_nvml"], lambda: single.memory(place, 20000 if quick else single.LIVE)),
             (["looks_near_cap"], lambda: single.looks_near_cap(place, 0.3 if quick else 3)),
             (["reader_rate"], lambda: single.reader(place, 0.2 if quick else 3)),
         ]

@@ -72,11 +72,15 @@ def mappings(place):
 
 
 def first_allocation(place, seconds):
+    """From cuInit to the first allocation, against the bare program, and against one that starts NVML itself."""
     def take(environment):
-        done = subprocess.run([place.program("driver_bench"), "once"], env=environment, stdout=subprocess.PIPE, check=True)
+        words = ["nvml=1"] if environment.get("GPUCAP_BENCH_NVML") else []
+        done = subprocess.run([place.program("driver_bench"), "once"] + words, env=environment, stdout=subprocess.PIPE, check=True)
         return json.loads(done.stdout)["all_ns"]
 
-    return {"first_allocation": _alternate(take, processes.Until(seconds, noise=0.002), place.preloaded(), place.plain)}
+    with_nvml = dict(place.plain, GPUCAP_BENCH_NVML="1")
+    return {name: _alternate(take, processes.Until(seconds / 2, noise=0.002), place.preloaded(), without)
+            for name, without in (("first_allocation", place.plain), ("first_allocation_nvml", with_nvml))}
 
 
 def _storm(place, environment, count):
@@ -109,19 +113,21 @@ def storm(place, seconds, count=64, fewest=spread.FEWEST_GROUPS):
 
 
 def memory(place, live=LIVE):
-    """Resident memory with many live blocks, with and without the preload."""
+    """Resident memory with many live blocks: bare, of a program that starts NVML itself, and with the preload."""
     resident = {}
-    for with_it in (False, True):
-        served = processes.Served([place.program("driver_bench"), "serve"], place.preloaded() if with_it else place.plain,
-                                  place.out / "stderr-memory")
+    for kind, words, environment in (("bare", [], place.plain), ("nvml", ["nvml=1"], place.plain), ("ours", [], place.preloaded())):
+        served = processes.Served([place.program("driver_bench"), "serve"] + words, environment, place.out / "stderr-memory")
         for blocks in (1, live):
+            if kind == "nvml" and blocks != 1:
+                continue
             served.ask("open small_pair live=%d" % blocks)
             served.ask("run 100")
-            resident[with_it, blocks] = served.ask("rss")["rss_bytes"]
+            resident[kind, blocks] = served.ask("rss")["rss_bytes"]
         served.close()
-    grown = {with_it: resident[with_it, live] - resident[with_it, 1] for with_it in (False, True)}
-    return {"memory_per_block": {"value": max(0, grown[True] - grown[False]) / live, "blocks": live},
-            "memory_fixed": {"value": max(0, resident[True, 1] - resident[False, 1])}}
+    grown = {kind: resident[kind, live] - resident[kind, 1] for kind in ("bare", "ours")}
+    return {"memory_per_block": {"value": max(0, grown["ours"] - grown["bare"]) / live, "blocks": live},
+            "memory_fixed": {"value": max(0, resident["ours", 1] - resident["nvml", 1])},
+            "memory_nvml": {"value": max(0, resident["nvml", 1] - resident["bare", 1])}}
 
 
 def reader(place, seconds):

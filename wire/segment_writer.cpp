@@ -30,21 +30,24 @@ T* part(void* base, uint64_t offset) {
   return static_cast<T*>(static_cast<void*>(static_cast<char*>(base) + offset));
 }
 
+enum Part { kDevices, kControl, kRingHeader, kLanes, kCounters, kEvents, kNames, kParts };
+
 struct Plan {
-  gpucap_region regions[7];
+  gpucap_region regions[kParts];
   uint64_t file_bytes;
 };
 
 Plan plan_regions(const SegmentSpec& spec) {
   Plan plan = {};
   const uint64_t lanes = uint64_t{spec.device_count} * spec.lane_count;
-  plan.regions[0] = {GPUCAP_REGION_DEVICES, sizeof(gpucap_device), 0, spec.device_count};
-  plan.regions[1] = {GPUCAP_REGION_API_NAMES, sizeof(gpucap_api_name), 0, spec.api_count};
-  plan.regions[2] = {GPUCAP_REGION_LANES, sizeof(gpucap_lane), 0, lanes};
-  plan.regions[3] = {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), 0, lanes * spec.api_count};
-  plan.regions[4] = {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 0, 1};
-  plan.regions[5] = {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), 0, spec.ring_capacity};
-  plan.regions[6] = {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 0, 1};
+  // What the writer touches at every call lies together.
+  plan.regions[kDevices] = {GPUCAP_REGION_DEVICES, sizeof(gpucap_device), 0, spec.device_count};
+  plan.regions[kControl] = {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 0, 1};
+  plan.regions[kRingHeader] = {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 0, 1};
+  plan.regions[kLanes] = {GPUCAP_REGION_LANES, sizeof(gpucap_lane), 0, lanes};
+  plan.regions[kCounters] = {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), 0, lanes * spec.api_count};
+  plan.regions[kEvents] = {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), 0, spec.ring_capacity};
+  plan.regions[kNames] = {GPUCAP_REGION_API_NAMES, sizeof(gpucap_api_name), 0, spec.api_count};
   uint64_t at = sizeof(gpucap_header);
   for (gpucap_region& region : plan.regions) {
     region.offset = at;
@@ -105,7 +108,7 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
   read_command(header->command, sizeof(header->command));
   memcpy(header->regions, plan.regions, sizeof(plan.regions));
 
-  auto* devices = part<gpucap_device>(base, plan.regions[0].offset);
+  auto* devices = part<gpucap_device>(base, plan.regions[kDevices].offset);
   for (uint32_t ordinal = 0; ordinal < spec.device_count; ++ordinal) {
     devices[ordinal].ordinal = ordinal;
     devices[ordinal].limit_bytes = GPUCAP_WIRE_NO_LIMIT;
@@ -113,16 +116,16 @@ void fill(void* base, const SegmentSpec& spec, const Plan& plan, const SegmentNa
     devices[ordinal].group_limit_bytes = GPUCAP_WIRE_NO_LIMIT;
     if (spec.describe != nullptr) spec.describe(spec.describe_argument, &devices[ordinal]);
   }
-  auto* control = part<gpucap_control>(base, plan.regions[6].offset);
+  auto* control = part<gpucap_control>(base, plan.regions[kControl].offset);
   for (uint32_t ordinal = 0; ordinal < GPUCAP_WIRE_MAX_DEVICES; ++ordinal) {
     control->limit_bytes[ordinal] =
         ordinal < spec.device_count ? devices[ordinal].limit_bytes : uint64_t{GPUCAP_WIRE_NO_LIMIT};
   }
-  auto* names = part<gpucap_api_name>(base, plan.regions[1].offset);
+  auto* names = part<gpucap_api_name>(base, plan.regions[kNames].offset);
   for (uint32_t api = 0; api < spec.api_count; ++api) {
     copy_text(names[api].name, sizeof(names[api].name), spec.api_names[api]);
   }
-  part<gpucap_ring_header>(base, plan.regions[4].offset)->capacity = spec.ring_capacity;
+  part<gpucap_ring_header>(base, plan.regions[kRingHeader].offset)->capacity = spec.ring_capacity;
   header->state = GPUCAP_STATE_LIVE;
   header->magic = GPUCAP_WIRE_MAGIC;  // last: a file that was cut short in the making has none
 }
@@ -211,12 +214,12 @@ SegmentError SegmentWriter::create(const SegmentSpec& spec, int* error_number) {
       *error_number = 0;
       base_ = base;
       bytes_ = plan.file_bytes;
-      devices_ = part<gpucap_device>(base, plan.regions[0].offset);
-      counters_ = part<gpucap_api_counter>(base, plan.regions[3].offset);
-      ring_ = part<gpucap_ring_header>(base, plan.regions[4].offset);
-      events_ = part<gpucap_event>(base, plan.regions[5].offset);
-      control_ = part<gpucap_control>(base, plan.regions[6].offset);
-      lanes_ = part<gpucap_lane>(base, plan.regions[2].offset);
+      devices_ = part<gpucap_device>(base, plan.regions[kDevices].offset);
+      counters_ = part<gpucap_api_counter>(base, plan.regions[kCounters].offset);
+      ring_ = part<gpucap_ring_header>(base, plan.regions[kRingHeader].offset);
+      events_ = part<gpucap_event>(base, plan.regions[kEvents].offset);
+      control_ = part<gpucap_control>(base, plan.regions[kControl].offset);
+      lanes_ = part<gpucap_lane>(base, plan.regions[kLanes].offset);
       api_count_ = spec.api_count;
       lane_count_ = spec.lane_count;
       owner_pid_ = static_cast<int>(name.pid);

@@ -25,8 +25,8 @@ class BackedRanges {
     if ((before & 1) == 0 && epoch_.load(std::memory_order_relaxed) == epoch) {
       const int count = count_.load(std::memory_order_relaxed);
       for (int i = 0; i < count && !found; ++i)
-        found = address >= first_[i].load(std::memory_order_relaxed) &&
-                address + bytes <= end_[i].load(std::memory_order_relaxed);
+        found = address >= ranges_[i].first.load(std::memory_order_relaxed) &&
+                address + bytes <= ranges_[i].end.load(std::memory_order_relaxed);
     }
     std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the release fence in begin_change
     return found && version_.load(std::memory_order_relaxed) == before;
@@ -39,8 +39,8 @@ class BackedRanges {
     int count = epoch_.load(std::memory_order_relaxed) == epoch ? count_.load(std::memory_order_relaxed) : 0;
     // Whatever touches or overlaps becomes one with it.
     for (int i = 0; i < count;) {
-      const uint64_t other_first = first_[i].load(std::memory_order_relaxed);
-      const uint64_t other_end = end_[i].load(std::memory_order_relaxed);
+      const uint64_t other_first = ranges_[i].first.load(std::memory_order_relaxed);
+      const uint64_t other_end = ranges_[i].end.load(std::memory_order_relaxed);
       if (other_end < first || other_first > end) {
         ++i;
         continue;
@@ -48,7 +48,7 @@ class BackedRanges {
       if (other_first < first) first = other_first;
       if (other_end > end) end = other_end;
       --count;
-      set(i, first_[count].load(std::memory_order_relaxed), end_[count].load(std::memory_order_relaxed));
+      set(i, ranges_[count].first.load(std::memory_order_relaxed), ranges_[count].end.load(std::memory_order_relaxed));
     }
     const int place = count < kMost ? count++ : smallest();  // what is forgotten is only asked for again
     set(place, first, end);
@@ -65,8 +65,8 @@ class BackedRanges {
 
  private:
   void set(int place, uint64_t first, uint64_t end) {
-    first_[place].store(first, std::memory_order_relaxed);
-    end_[place].store(end, std::memory_order_relaxed);
+    ranges_[place].first.store(first, std::memory_order_relaxed);
+    ranges_[place].end.store(end, std::memory_order_relaxed);
   }
   [[nodiscard]] int smallest() const {
     int place = 0;
@@ -75,7 +75,7 @@ class BackedRanges {
     return place;
   }
   [[nodiscard]] uint64_t length(int place) const {
-    return end_[place].load(std::memory_order_relaxed) - first_[place].load(std::memory_order_relaxed);
+    return ranges_[place].end.load(std::memory_order_relaxed) - ranges_[place].first.load(std::memory_order_relaxed);
   }
   void begin_change() {
     version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -86,8 +86,11 @@ class BackedRanges {
   std::atomic<uint32_t> version_{0};  // odd while it changes
   std::atomic<int32_t> count_{0};
   std::atomic<uint64_t> epoch_{0};
-  std::atomic<uint64_t> first_[kMost] = {};
-  std::atomic<uint64_t> end_[kMost] = {};
+  struct Range {
+    std::atomic<uint64_t> first{0};
+    std::atomic<uint64_t> end{0};
+  };
+  Range ranges_[kMost];
 };
 
 }  // namespace gpucap::core

@@ -73,7 +73,7 @@ class Ledger {
   std::atomic<uint64_t> limit_{kNoLimit};
   std::atomic<int64_t> committed_{0};
   std::atomic<int64_t> driver_{0};
-  alignas(64) std::atomic<int64_t> reserved_{0};  // on a line of its own: every request writes it, and reads the others
+  std::atomic<int64_t> reserved_{0};
 };
 
 }  // namespace gpucap::core

@@ -25,60 +25,58 @@ struct alignas(64) Flights {
   std::atomic<int64_t> kept_promise{0};
 };
 
-struct Device {
-  uint32_t ordinal = 0;
-  uint8_t uuid[16] = {};
-  char uuid_text[48] = {};  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-  char name[64] = {};
-  uint64_t physical_bytes = 0;
-
+struct alignas(64) Device {
+  // What every request looks at comes first, on two cache lines.
   core::Ledger ledger;
-  alignas(64) core::BlockMap blocks;
-  alignas(64) std::atomic<int64_t> managed_bytes{
-      0};  // within the ledger's committed bytes, but not within NVML's figure
-
-  // A look at NVML is exact when no call was under way and none has begun meanwhile.
-  Flights flights[kLanes];
-
   // When the figures must be looked at again; see quota.h.
-  std::atomic<bool> stale{false};
-  std::atomic<uint64_t> looked_at_ns{0};
-  std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
   std::atomic<int64_t> committed_at_look{0};
-  std::atomic<int64_t> look_above{
-      0};  // committed bytes; what is granted up to there is small against the room at the look
-  std::atomic<uint64_t> look_interval_ns{0};  // after which figures that hold are old
-  std::atomic<uint64_t> look_due_ns{0};       // when that will be
-  std::atomic<bool> inexact{false};           // the last look fell between calls under way
-  std::atomic<int64_t> driver_exact{0};
-  std::atomic<uint64_t> peak_bytes{0};
-  std::mutex look_lock;  // one reading of NVML at a time, so that an older one never overwrites a newer
-
-  // Held while one thread looks, reclaims and refuses; the others wait here rather than refuse on half a figure.
-  std::mutex slow;
+  std::atomic<int64_t> look_above{0};  // committed bytes: what is granted up to there is small against the room then
+  std::atomic<uint64_t> look_due_ns{0};
+  std::atomic<bool> stale{false};
+  std::atomic<bool> inexact{false};  // the last look fell between calls under way
+  std::atomic<bool> active{false};   // gauges and truth are set up
 
   // What `gpucap set` asked for, as far as it was taken over; see limits.h.
   const gpucap_control* control = nullptr;
   std::atomic<uint64_t> control_seen{0};
-
-  // What the policy file allows at most, to this process and to its group.
-  uint32_t limit_source = GPUCAP_LIMIT_FROM_NOWHERE;
-  uint64_t policy_limit = core::kNoLimit;
-  uint64_t group_policy_limit = core::kNoLimit;
   // The budget that it shares with other processes, and the number of this device there; null: none.
   wire::GroupMember* group = nullptr;
-  int group_number = 0;
-  std::atomic<bool> in_line{false};  // one thread stands in the group's line; others of the process stand behind it
-
-  std::atomic<bool> active{false};  // gauges and truth are set up
   // In the segment, or in memory of our own where there is none.
   gpucap_device* gauge = nullptr;
   gpucap_lane* lanes = nullptr;
   gpucap_api_counter* counters = nullptr;  // of lane 0; the others follow
   uint32_t api_count = 0;
+  uint32_t ordinal = 0;
+  int group_number = 0;
+  uint32_t limit_source = GPUCAP_LIMIT_FROM_NOWHERE;
+
+  // A look at NVML is exact when no call was under way and none has begun meanwhile.
+  Flights flights[kLanes];
+  core::BlockMap blocks;
+
+  std::atomic<int64_t> managed_bytes{0};  // within the ledger's committed bytes, but not within NVML's figure
+  std::atomic<uint64_t> looked_at_ns{0};
+  std::atomic<uint64_t> look_interval_ns{0};      // after which figures that hold are old
+  std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
+  std::atomic<int64_t> driver_exact{0};
+  std::atomic<uint64_t> peak_bytes{0};
+  std::mutex look_lock;  // one reading of NVML at a time, so that an older one never overwrites a newer
+  // Held while one thread looks, reclaims and refuses; the others wait here rather than refuse on half a figure.
+  std::mutex slow;
+  std::atomic<bool> in_line{false};  // one thread stands in the group's line; others of the process stand behind it
+
+  // What the policy file allows at most, to this process and to its group.
+  uint64_t policy_limit = core::kNoLimit;
+  uint64_t group_policy_limit = core::kNoLimit;
+
   void* truth_handle = nullptr;            // the truth reader's own name of the device
   std::atomic<bool> truth_missing{false};  // NVML turned out to have no figure for this process: not asked again
+  uint8_t uuid[16] = {};
+  char uuid_text[48] = {};  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+  char name[64] = {};
+  uint64_t physical_bytes = 0;
 };
+static_assert(sizeof(core::Ledger) == 32);
 
 // The word is there for others before the driver changes what NVML sees: it does so within system calls that take the
 // kernel's locks, where x86 at the latest lets go of its stores, in their order. Others need the fence.

@@ -104,10 +104,11 @@ bool look_once(Process& process, Device& device, bool* known) {
 // Clocks may differ by a tick, so `then` may be a little later than `now`.
 bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then && now - then >= than; }
 
+// After needs_look(), which reads the coarse clock.
 bool is_new_to_it(const Device& device) {
-  const uint64_t now = monotonic_ns();
-  return !is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, now) &&
-         is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval_of(device) / kSooner, now);
+  const uint64_t changed_at_ns = device.driver_changed_at_ns.load(std::memory_order_relaxed);
+  return !is_older(changed_at_ns, kNewThingsFor_ns, thread_words.coarse_ns) &&
+         is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval_of(device) / kSooner, monotonic_ns());
 }
 
 }  // namespace

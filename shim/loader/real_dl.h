@@ -1,8 +1,11 @@
 // The dynamic loader as it is without us: dlsym and dlvsym of the C library, and handles of libraries that are already
-// loaded. Found on first use, kept for the life of the process. Any thread.
+// loaded. Found on first use, kept for the life of the process. Any thread. Nothing here is asked of the dynamic linker
+// by name: libdl would be one more file for every program that never looks anything up.
 #pragma once
 
 #include <cstdint>
+
+struct link_map;
 
 namespace gpucap::loader {
 
@@ -20,6 +23,12 @@ DlopenFunction real_dlopen();
 void* handle_if_loaded(const char* soname);
 // Loads it if need be, with RTLD_NOW | RTLD_LOCAL, never closed.
 void* load_library(const char* soname);
+
+// Takes back what a failed look-up of ours left for the program's dlerror().
+void forget_error();
+
+// What the loader knows about the object that holds `address`; nullptr if none of the program's namespace does.
+const link_map* map_of(const void* address);
 
 // The object that an address belongs to, as an opaque id for comparing; nullptr if none.
 const void* object_of(const void* address);

@@ -1,6 +1,5 @@
 #include "shim/runtime/caller_runtime.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -39,20 +38,18 @@ void* find_in_runtime(const char* soname, const char* name) {
   void* handle = loader::handle_if_loaded(soname);
   if (handle == nullptr) return nullptr;
   void* found = loader::real_dlsym()(handle, name);
-  if (found == nullptr) dlerror();
+  if (found == nullptr) loader::forget_error();
   return found;  // the handle's reference is kept: the function must stay valid
 }
 
 void* find_for_caller(const void* caller, const char* name) {
-  Dl_info info;
-  link_map* object = nullptr;
-  if (dladdr1(caller, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 || object == nullptr)
-    return nullptr;
+  const link_map* const object = loader::map_of(caller);
+  if (object == nullptr) return nullptr;
   if (const char* soname = needed_runtime(*object)) {
     if (void* found = find_in_runtime(soname, name)) return found;
   }
   // Called through a pointer, from code without an entry of its own, or by a tail call: the first runtime there is.
-  link_map* first = object;
+  const link_map* first = object;
   while (first->l_prev != nullptr) first = first->l_prev;
   for (const link_map* other = first; other != nullptr; other = other->l_next) {
     if (other->l_name == nullptr || !is_runtime_name(base_name(other->l_name))) continue;

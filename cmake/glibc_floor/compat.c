@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,6 +44,14 @@ HIDDEN int lstat64(const char* path, struct stat64* status) { return lstat(path,
 HIDDEN int fstat64(int file, struct stat64* status) { return fstat(file, (struct stat*)status); }
 HIDDEN int fstatat64(int folder, const char* path, struct stat64* status, int flags) {
   return fstatat(folder, path, (struct stat*)status, flags);
+}
+
+/* 2.32 brought it from libpthread into libc. On Linux both are about the calling thread. */
+HIDDEN int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
+  const int saved = errno;
+  const int error = sigprocmask(how, set, before) == 0 ? 0 : errno;
+  errno = saved;
+  return error;
 }
 
 /* 2.25. Kernels of glibc 2.17's days may lack the system call. */

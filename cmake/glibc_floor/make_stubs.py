@@ -18,6 +18,8 @@ OLD_HOMES = (
     ("libdl.so.2", re.compile(r"dl(open|sym|vsym|close|error|addr|addr1|info|mopen)$")),
     ("librt.so.1", re.compile(r"shm_(open|unlink)$|(__)?(timer|mq|aio|lio)_")),
 )
+# These libc.so.6 had as well, and hands them on to libpthread where that is loaded: asked for there, they need no further file.
+IN_LIBC_TOO = re.compile(r"pthread_mutex_(init|destroy|lock|unlock)$")
 # And these in libutil, libresolv and libanl, for which there is no stand-in; or they mark the move itself.
 NOT_OFFERED = re.compile(r"(openpty|forkpty|login(_tty)?|logout|logwtmp|getaddrinfo_a|gai_\w+|ns_name_\w+|__dn_\w+"
                          r"|__res_n?(mk|send|search|query)\w*|__res_\w+ok|__lib\w+_version_placeholder)$")
@@ -100,7 +102,7 @@ def main():
                 continue
             home = soname
             if soname not in ("libm.so.6", loader):
-                home = next((old for old, pattern in OLD_HOMES if pattern.match(name)), "libc.so.6")
+                home = next((old for old, pattern in OLD_HOMES if pattern.match(name) and not IN_LIBC_TOO.match(name)), "libc.so.6")
             known = libraries[home].get(name)
             if known is None or number(entry[0]) > number(known[0]):
                 libraries[home][name] = entry

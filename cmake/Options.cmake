@@ -33,6 +33,13 @@ target_compile_options(gpucap_guest INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-exc
   -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector)
 target_compile_options(gpucap_guest INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>
   $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+# fmt without std::locale and without exceptions, spdlog without a thread-local of its own: each would bring a part of libstdc++
+# or a call of the loader into the library.
+target_compile_definitions(gpucap_guest INTERFACE FMT_STATIC_THOUSANDS_SEPARATOR=0x2c SPDLOG_NO_TLS)
+target_compile_options(gpucap_guest INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-DFMT_THROW(x)=__builtin_abort()>")
+# Thread-locals are words at a fixed place, and none has a constructor: no look-up at load, no test at use.
+target_compile_options(gpucap_guest INTERFACE -ftls-model=initial-exec
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-extern-tls-init>)
 
 function(gpucap_layer name)
   cmake_parse_arguments(ARG "GUEST" "" "SOURCES;BELOW" ${ARGN})

@@ -2,7 +2,9 @@
 // library's exceptions, locales and demangler (some 1600 relocations, seven constructors and a buffer of 72 KiB at the
 // start of every program) or ask for libpthread.so.0 (one more file to open and map). Nothing here is ever called by us
 // on purpose but the allocation behind a log line and the last function; the others stand where headers refer to errors
-// that cannot happen in a library without exceptions. Linked into libgpucap.so only, and exported to nobody.
+// that cannot happen in a library without exceptions. All of them are weak: where another compiler's C++ library is
+// linked in all the same, for something that is not here, its own take their place. Linked into libgpucap.so only,
+// exported to nobody.
 #include <pthread.h>
 
 #include <atomic>
@@ -15,29 +17,31 @@
 
 #include "shim/loader/elf_symbols.h"
 
-void* operator new(size_t bytes) {
+#define GPUCAP_STAND_IN __attribute__((weak))
+
+GPUCAP_STAND_IN void* operator new(size_t bytes) {
   void* memory = malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) abort();
   return memory;
 }
-void operator delete(void* memory) noexcept { free(memory); }
-void operator delete(void* memory, size_t) noexcept { free(memory); }
+GPUCAP_STAND_IN void operator delete(void* memory) noexcept { free(memory); }
+GPUCAP_STAND_IN void operator delete(void* memory, size_t) noexcept { free(memory); }
 
 namespace std {
 
-void __throw_bad_alloc() { abort(); }
-void __throw_bad_array_new_length() { abort(); }
-void __throw_bad_function_call() { abort(); }
-void __throw_invalid_argument(const char*) { abort(); }
-void __throw_length_error(const char*) { abort(); }
-void __throw_logic_error(const char*) { abort(); }
-void __throw_out_of_range(const char*) { abort(); }
-void __throw_out_of_range_fmt(const char*, ...) { abort(); }
-void __throw_system_error(int) { abort(); }
-void terminate() noexcept { abort(); }
+GPUCAP_STAND_IN void __throw_bad_alloc() { abort(); }
+GPUCAP_STAND_IN void __throw_bad_array_new_length() { abort(); }
+GPUCAP_STAND_IN void __throw_bad_function_call() { abort(); }
+GPUCAP_STAND_IN void __throw_invalid_argument(const char*) { abort(); }
+GPUCAP_STAND_IN void __throw_length_error(const char*) { abort(); }
+GPUCAP_STAND_IN void __throw_logic_error(const char*) { abort(); }
+GPUCAP_STAND_IN void __throw_out_of_range(const char*) { abort(); }
+GPUCAP_STAND_IN void __throw_out_of_range_fmt(const char*, ...) { abort(); }
+GPUCAP_STAND_IN void __throw_system_error(int) { abort(); }
+GPUCAP_STAND_IN void terminate() noexcept { abort(); }
 
 // Only asked where there is type information; we have none, and the answer without it is the address alone.
-bool _Sp_make_shared_tag::_S_eq(const type_info&) noexcept { return false; }
+GPUCAP_STAND_IN bool _Sp_make_shared_tag::_S_eq(const type_info&) noexcept { return false; }
 
 }  // namespace std
 
@@ -48,18 +52,18 @@ extern "C" {
 extern void* const __dso_handle;
 void* const __dso_handle = nullptr;
 
-void __cxa_pure_virtual() { abort(); }
+GPUCAP_STAND_IN void __cxa_pure_virtual() { abort(); }
 
 // Destructors and what() of std::exception and std::runtime_error, which tables of error classes that nobody makes
 // refer to.
-void _ZNSt9exceptionD1Ev() { abort(); }
-void _ZNSt9exceptionD2Ev() { abort(); }
-void _ZNSt13runtime_errorD1Ev() { abort(); }
-void _ZNSt13runtime_errorD2Ev() { abort(); }
-void _ZNKSt13runtime_error4whatEv() { abort(); }
+GPUCAP_STAND_IN void _ZNSt9exceptionD1Ev() { abort(); }
+GPUCAP_STAND_IN void _ZNSt9exceptionD2Ev() { abort(); }
+GPUCAP_STAND_IN void _ZNSt13runtime_errorD1Ev() { abort(); }
+GPUCAP_STAND_IN void _ZNSt13runtime_errorD2Ev() { abort(); }
+GPUCAP_STAND_IN void _ZNKSt13runtime_error4whatEv() { abort(); }
 
 // For fmt, which rounds with it; only GCC's optimiser does without libm's.
-double ceil(double value) noexcept {
+GPUCAP_STAND_IN double ceil(double value) noexcept {
   constexpr double kAllWhole = 4503599627370496;  // from here on a double has no fraction
   if (!(value > -kAllWhole && value < kAllWhole)) return value;
   const auto whole = static_cast<double>(static_cast<long long>(value));
@@ -68,7 +72,7 @@ double ceil(double value) noexcept {
 
 // Until glibc 2.34 in libpthread, which a program with the driver always has, and which may come later than we do.
 // Without it there is one thread, and no mutex can be taken.
-int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+GPUCAP_STAND_IN int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   using Function = int (*)(pthread_mutex_t*);
   static std::atomic<Function> real{nullptr};
   Function function = real.load(std::memory_order_relaxed);

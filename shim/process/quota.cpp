@@ -53,11 +53,15 @@ bool reserve_slow(Process& process, Device& device, const Request& request, uint
       obstacle = try_both(device, request.bytes, bounds, ticket, true);
       return obstacle == GPUCAP_REFUSED_BY_NOTHING;
     };
-    end_kept_promises(device);
     // Another thread may have looked while we waited.
     granted = !needs_look(device, request.bytes) && attempt();
     for (int tries = 0; !granted && tries < 4; ++tries) {
-      if (tries == 1 && request.reclaim != nullptr) request.reclaim(process, device, request.reclaim_argument);
+      if (tries == 1) {
+        end_kept_promises(device);
+        granted = attempt();
+        if (granted) break;
+        if (request.reclaim != nullptr) request.reclaim(process, device, request.reclaim_argument);
+      }
       look(process, device, true);
       granted = attempt();
     }

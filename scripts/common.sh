@@ -1,5 +1,5 @@
 # What the scripts share: where the repository is, how they speak, how a step's output is kept.
-# Sourced by setup.sh, build.sh, test.sh, demo.sh and gpu_test.sh; it does nothing by itself.
+# Sourced by the other scripts of this folder; it does nothing by itself.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -24,6 +24,19 @@ quietly() {
   return "$status"
 }
 
+# persistently LOG COMMAND...: quietly, and up to three times, for what fetches things: a network has its moments.
+persistently() {
+  local log=$1 pause
+  shift
+  mkdir -p "$(dirname "$log")"
+  for pause in 10 40; do
+    if "$@" >"$log" 2>&1 </dev/null; then return 0; fi
+    say "did not work, is tried again in $pause s: $*"
+    sleep "$pause"
+  done
+  quietly "$log" "$@"
+}
+
 # The python that makes virtual environments and downloads wheels: the first that has venv, ensurepip and pip.
 pick_python() {
   local candidate
@@ -42,8 +55,8 @@ make_root() {
   [ -e "$folder/.complete" ] && return 0
   command -v debootstrap >/dev/null || die "debootstrap was not found: scripts/setup.sh --packages installs it"
   say "Making $folder"
-  rm -rf "$folder"
   mkdir -p .deps/roots
-  quietly ".deps/logs/root-$1.log" debootstrap --variant=minbase "$1" "$folder" || die "debootstrap could not make a root of $1"
+  persistently ".deps/logs/root-$1.log" bash -c 'rm -rf "$2" && debootstrap --variant=minbase "$1" "$2"' bash "$1" "$folder" ||
+    die "debootstrap could not make a root of $1"
   touch "$folder/.complete"
 }

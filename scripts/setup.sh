@@ -86,10 +86,11 @@ if [ -n "$missing" ]; then
     fi
   fi
   say "Installing: $missing"
-  quietly .deps/logs/apt-update.log $as_root apt-get update || die "apt-get update failed"
+  # The lists anew each time: what could not be fetched may have been replaced meanwhile.
   # shellcheck disable=SC2086
-  quietly .deps/logs/apt-install.log $as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y --no-install-recommends $missing || die "apt-get could not install: $missing"
+  persistently .deps/logs/apt-install.log $as_root env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -o Acquire::Retries=3 update &&
+    apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$@"' sh $missing ||
+    die "apt-get could not install: $missing"
 fi
 
 cmake_version=$(cmake --version | awk 'NR == 1 { print $3 }')
@@ -107,7 +108,7 @@ fetch_wheel() {
   say "Fetching $wheel into $target"
   mkdir -p .deps
   scratch=$(mktemp -d .deps/fetch.XXXXXX)
-  if ! quietly .deps/logs/wheel.log "$python" -m pip --disable-pip-version-check download -q --no-deps --only-binary=:all: \
+  if ! persistently .deps/logs/wheel.log "$python" -m pip --disable-pip-version-check download -q --no-deps --only-binary=:all: \
     -d "$scratch" "$wheel"; then
     rm -rf "$scratch"
     die "pip could not download $wheel (is PyPI reachable from here?)"
@@ -131,7 +132,7 @@ if [ "$clients" -eq 1 ] && [ "$(cat .deps/venv/.from 2>/dev/null || true)" != "$
   rm -rf .deps/venv
   quietly .deps/logs/venv.log "$python" -m venv .deps/venv || die "$python could not make a virtual environment"
   # shellcheck disable=SC2086
-  if ! quietly .deps/logs/clients.log .deps/venv/bin/python -m pip --disable-pip-version-check install -q --no-deps \
+  if ! persistently .deps/logs/clients.log .deps/venv/bin/python -m pip --disable-pip-version-check install -q --no-deps \
     --only-binary=:all: $client_wheels; then
     rm -rf .deps/venv
     die "pip could not install $client_wheels (is PyPI reachable from here?)"
@@ -145,7 +146,7 @@ if [ "$clients" -eq 1 ]; then
     say "Making $jupyter with $jupyter_wheels and what they need"
     rm -rf "$jupyter"
     # shellcheck disable=SC2086
-    if ! quietly .deps/logs/jupyter.log "$python" -m pip --disable-pip-version-check install -q --no-compile --only-binary=:all: \
+    if ! persistently .deps/logs/jupyter.log "$python" -m pip --disable-pip-version-check install -q --no-compile --only-binary=:all: \
       --target "$jupyter" $jupyter_wheels; then
       rm -rf "$jupyter"
       die "pip could not install $jupyter_wheels (is PyPI reachable from here?)"

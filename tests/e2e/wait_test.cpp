@@ -21,6 +21,11 @@ class WaitTest : public World {
     EXPECT_FALSE(snapshot_.devices.empty());
     return snapshot_.devices[0].gauges;
   }
+  // A slow machine comes to the line late.
+  bool stands_in_line(pid_t pid) {
+    for (int i = 0; i < 200 && gauges(pid).waiting_count == 0; ++i) usleep(50'000);
+    return gauges(pid).waiting_count == 1;
+  }
   static long cpu_ticks(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -165,7 +170,8 @@ TEST_F(WaitTest, AFullCardIsWaitedForToo) {
   for (const char* way : {"alloc", "create", "async"}) {
     waiter.say("take " + std::string(way) + " 2147483648");
     EXPECT_FALSE(waiter.answers_within(300)) << way;
-    EXPECT_EQ(gauges(waiter.pid).waiting_count, 1u) << way;
+    EXPECT_TRUE(stands_in_line(waiter.pid)) << way;
+    EXPECT_FALSE(waiter.answers_within(100)) << way;
     ASSERT_EQ(holder.does("give"), 0);
     EXPECT_EQ(waiter.answer(), 0) << way;
     ASSERT_EQ(waiter.does("give-all"), 0);

@@ -97,6 +97,12 @@ fine "ld.so.preload: ... and neither writes a file that its caller named" sh -c 
 fine "ld.so.preload: ... which an ordinary program does (control)" sh -c 'GPUCAP_LIMIT=2G GPUCAP_LOG=debug GPUCAP_LOG_FILE=/tmp/others_log \
   GPUCAP_DIR=/tmp/others_folder test/portability_probe 2048 && test -s /tmp/others_log && test -d /tmp/others_folder'
 rm /etc/ld.so.preload
+# As docs/install.md tells: the loader of such a program does not take a path from whoever starts it. The probe ends with 1.
+for kind in uid gid; do
+  fine "LD_PRELOAD: a set-$kind program is not capped, and writes nothing" setpriv --reuid=65534 --regid=65534 --clear-groups \
+    env FAKE_CUDA_STATE=/tmp/fourth.$kind GPUCAP_LIMIT=2G GPUCAP_DIR=/tmp/fourth_folder LD_PRELOAD="$preload" \
+    sh -c '/opt/set_'$kind'_probe 2048; [ $? -eq 1 ] && [ ! -e /tmp/fourth_folder ]'
+done
 mv "$narrow/libgpucap.so" away
 fine "without its stand-in the 32-bit loader complains (control)" sh -c "LD_PRELOAD='$preload' test/no_cuda_32 2>&1 | grep 'cannot be preloaded'"
 INSIDE

@@ -12,7 +12,7 @@ set(doc_folder ${CMAKE_INSTALL_DATADIR}/doc)
 install(TARGETS gpucap_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(TARGETS gpucap gpucap-top RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 file(GLOB manuals CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
-install(FILES README.md ${manuals} DESTINATION ${doc_folder}/gpucap COMPONENT tools)
+install(FILES README.md CHANGELOG.md ${manuals} DESTINATION ${doc_folder}/gpucap COMPONENT tools)
 
 # For programs of other people that read the figures: the formats, as headers of plain C.
 install(FILES wire/layout.h wire/group_layout.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gpucap COMPONENT development)

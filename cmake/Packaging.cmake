@@ -69,7 +69,7 @@ set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost localhost
 %define source_date_epoch_from_changelog 0
 %define _build_id_links none
 %define __os_install_post %{nil}")
+# Folders that every system of this kind has. Those of the shells are the packages' own too: they go with the last of them.
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/man /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7 /usr/share/pkgconfig
-  /usr/share/cmake /usr/share/doc /usr/share/licenses /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh
-  /usr/share/zsh/vendor-completions /usr/share/fish /usr/share/fish/vendor_completions.d)
+  /usr/share/doc /usr/share/licenses)
 include(CPack)

@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# Everything that can be checked without a GPU: formatting, layers, the release build with all tests, the sanitizers, Clang,
-# and the headers of the other CUDA major version. Goes on after a failure, so that one run tells all of it.
-# The last line is "N passed, M failed": each test that ctest ran and each other check counts as one.
+# Everything that can be checked without a GPU: formatting, layers, the release build with all tests, the packages and other
+# user spaces, aarch64 under the emulator, the sanitizers, Clang, and the headers of the other CUDA major version. Goes on after a
+# failure, so that one run tells all of it. The last line is "N passed, M failed": each test that ctest ran, each case that
+# another script counted, and each other check counts as one. Other user spaces need root, and roots of Debian that are fetched.
 #
-#   scripts/test.sh [--quick | --all]      --quick: formatting, layers, release build and its tests only
-#                                          --all: also aarch64 under the emulator, the packages, and other user spaces
+#   scripts/test.sh [--quick]      --quick: formatting, layers, release build and its tests only
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$root" || exit 1
 
-quick=0 all=0
+quick=0
 case "${1:-}" in
   "") ;;
   --quick) quick=1 ;;
-  --all) all=1 ;;
-  *) die "unknown option '$1' (known: --quick, --all)" ;;
+  *) die "unknown option '$1' (known: --quick)" ;;
 esac
 
 logs=build/logs
@@ -68,6 +67,28 @@ run_tests() {
   say "ok      $name: $total tests ($((SECONDS - started)) s)"
 }
 
+# counted NAME COMMAND...: a script that runs tests of its own and ends with "N passed, M failed": adds these. One that ends
+# without, or of no test, is one failure.
+counted() {
+  local name=$1 started=$SECONDS log good bad status=0
+  shift
+  log="$logs/${name// /-}.log"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  read -r good bad < <(tail -n 1 "$log" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p')
+  good=${good:-0} bad=${bad:-0}
+  [ "$bad" -gt 0 ] || [ "$status" -eq 0 -a "$good" -gt 0 ] || bad=1
+  passed=$((passed + good))
+  failed=$((failed + bad))
+  grep -E '^FAILED|\(Skipped\)$| once more: ' "$log" | sed -E 's/^ *(FAILED)? */        /' | sort -u
+  if [ "$bad" -gt 0 ]; then
+    tail -n 60 "$log"
+    say "--- the whole output is in $log"
+    say "FAILED  $name: $bad of $((good + bad)) ($((SECONDS - started)) s)"
+    return 1
+  fi
+  say "ok      $name: $good tests ($((SECONDS - started)) s)"
+}
+
 check_format() {
   local tool version
   tool=$(command -v clang-format-14 || command -v clang-format) || { say "clang-format was not found"; return 1; }
@@ -105,7 +126,9 @@ finish() {
   exit
 }
 
-check "setup" scripts/setup.sh --dev --both-headers --clients || finish
+if [ "$quick" -eq 1 ]; then more=""; else more="--cross --packages"; fi
+# shellcheck disable=SC2086
+check "setup" scripts/setup.sh --dev --both-headers --clients $more || finish
 check "formatting" check_format
 check "layer check can fail" python3 scripts/check_layers.py --self-test
 check "layers" python3 scripts/check_layers.py
@@ -114,19 +137,16 @@ if check "release build" scripts/build.sh release; then
 fi
 [ "$quick" -eq 1 ] && finish
 
+if check "packages" scripts/package.sh; then counted "packages installed" scripts/package_test.sh; fi
+counted "other user spaces" scripts/portability_test.sh
+counted "aarch64" scripts/cross_test.sh
+
 # Preloading into a sanitized program is not what users do: the end-to-end tests ran on the release build.
 for preset in asan tsan; do
   if check "$preset build" scripts/build.sh "$preset"; then
     run_tests "$preset tests" "build/$preset" --label-exclude e2e
   fi
 done
-
-# Each of these runs tests of its own and ends with their counts, in its log.
-if [ "$all" -eq 1 ] && check "setup for other machines" scripts/setup.sh --cross --packages; then
-  check "aarch64" scripts/cross_test.sh
-  check "packages" scripts/package.sh && check "packages installed" scripts/package_test.sh
-  check "other user spaces" scripts/portability_test.sh
-fi
 
 check "clang build" build_in build/clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 

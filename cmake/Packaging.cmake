@@ -63,6 +63,7 @@ set(CPACK_RPM_DEVELOPMENT_PACKAGE_NAME gpucap-devel)
 set(CPACK_RPM_DEVELOPMENT_PACKAGE_SUMMARY "Format of gpucap's figures, for programs that read them")
 set(CPACK_RPM_DEVELOPMENT_PACKAGE_ARCHITECTURE noarch)
 # Nothing of the machine or the moment that builds it.
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/same_time.cmake)
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost localhost
 %define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1

@@ -4,10 +4,13 @@ A pair is two processes of the same program that both live while they are measur
 waits for its next line. Rounds go without, with, with, without (and the other way round in the next pair of processes),
 so that what drifts meets both alike. Owns the processes that it starts; changes nothing on the machine.
 """
+import atexit
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import tempfile
 import time
 
 import spread
@@ -32,7 +35,9 @@ class Place:
 
     def __init__(self, build, out, fake):
         self.build, self.out, self.fake = build, out, fake
-        self.segments = out / "segments"
+        # In memory, where they are by default, and none from before: a start sweeps what dead processes left.
+        self.segments = pathlib.Path(tempfile.mkdtemp(prefix="gpucap-bench-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+        atexit.register(shutil.rmtree, self.segments, True)
         self.plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("GPUCAP_")}
         self.plain["PYTHONDONTWRITEBYTECODE"] = "1"
         if fake:

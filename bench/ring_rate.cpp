@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,8 @@
 #include "wire/segment_writer.h"
 
 namespace gpucap::bench {
+static_assert(offsetof(gpucap_device, look_count) == 216, "bench/single.py reads it there");
+
 namespace {
 
 constexpr uint64_t kBurst = 50;        // events between two looks at the clock

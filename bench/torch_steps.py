@@ -115,6 +115,9 @@ class Training:
         return time.perf_counter_ns() - start
 
 
+WARM_UP_S = 3
+
+
 def main():
     if not torch.cuda.is_available():
         say(missing="PyTorch with a card that it can use")
@@ -129,7 +132,10 @@ def main():
             training = None
             torch.cuda.empty_cache()
             training = Training(words[1], int(options.get("batch", 0)), options.get("empty_cache") == "1")
-            training.run_ns(5)
+            # A program that has just begun is looked at more closely for two seconds; what is measured comes after.
+            began = time.monotonic()
+            while time.monotonic() - began < WARM_UP_S:
+                training.run_ns(5)
             say(open=words[1], filled=0, parameters=training.parameters())
         elif words[0] == "run":
             steps = int(words[1])

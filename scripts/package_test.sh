@@ -183,7 +183,7 @@ header_test() {
   local tree=$scratch/dev
   mkdir -p "$tree" "$scratch/user"
   for package in "$packages"/libgpucap-dev_*.deb; do dpkg-deb -x "$package" "$tree"; done
-  printf '#include <gpucap/layout.h>\nint main(void) { return GPUCAP_WIRE_MAJOR == 1 ? 0 : 1; }\n' >"$scratch/user/main.c"
+  printf '#include <gpucap/layout.h>\nint main(void) { return GPUCAP_WIRE_MAJOR >= 1 && sizeof(struct gpucap_event) == 64 ? 0 : 1; }\n' >"$scratch/user/main.c"
   export PKG_CONFIG_PATH=$tree/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$tree
   # shellcheck disable=SC2046
   gcc $(pkg-config --cflags gpucap-wire) "$scratch/user/main.c" -o "$scratch/user/by_pkg_config"

@@ -29,14 +29,7 @@ bool BlockMap::grow(const PageSource& pages) {
 }
 
 // Sets or clears a run of granules; returns how many changed.
-uint64_t BlockMap::mark(Block& block, uint64_t first, uint64_t count, bool in_use) {
-  if (count == 1) {  // most requests are one granule; counting bits in general takes a call on plain x86-64
-    const uint64_t bit = uint64_t{1} << (first % 64);
-    uint64_t& word = block.used[first / 64];
-    const bool was_in_use = (word & bit) != 0;
-    word = in_use ? word | bit : word & ~bit;
-    return was_in_use != in_use ? 1 : 0;
-  }
+uint64_t BlockMap::mark_run(Block& block, uint64_t first, uint64_t count, bool in_use) {
   uint64_t changed = 0;
   for (uint64_t bit = first; bit < first + count;) {
     const uint64_t word = bit / 64, offset = bit % 64;
@@ -49,6 +42,16 @@ uint64_t BlockMap::mark(Block& block, uint64_t first, uint64_t count, bool in_us
     bit += run;
   }
   return changed;
+}
+
+// The same; most requests are one granule, and counting bits in general takes a call on plain x86-64.
+inline uint64_t BlockMap::mark(Block& block, uint64_t first, uint64_t count, bool in_use) {
+  if (count != 1) return mark_run(block, first, count, in_use);
+  const uint64_t bit = uint64_t{1} << (first % 64);
+  uint64_t& word = block.used[first / 64];
+  const bool was_in_use = (word & bit) != 0;
+  word = in_use ? word | bit : word & ~bit;
+  return was_in_use != in_use ? 1 : 0;
 }
 
 bool BlockMap::add(uint64_t address, uint64_t bytes, const PageSource& pages) {

@@ -41,6 +41,7 @@ class BlockMap {
   [[nodiscard]] uint64_t slot_of(uint64_t number) const;
   bool grow(const PageSource& pages);
   void erase(uint64_t slot);
+  static uint64_t mark_run(Block& block, uint64_t first, uint64_t count, bool in_use);
   static uint64_t mark(Block& block, uint64_t first, uint64_t count, bool in_use);
 
   mutable SpinLock lock_;

@@ -24,10 +24,15 @@ uint64_t most_taken(gpucap_kind kind, uint64_t bytes) {
   context_ = now.context;
   bytes_ = bytes;
   promised_ = most_taken(kind, bytes);
+  const bool in_block = kind == GPUCAP_KIND_LINEAR && is_small(bytes);
+  if (try_quickly(*process_, *device_, promised_, in_block)) [[likely]] {
+    begin_flight(*device_);
+    return Go::kCharge;
+  }
   // Where there is no room for another block, it may fit into one that is there already: then nobody waits for room.
   Request request(promised_, static_cast<uint16_t>(api_), reclaim);
-  request.to_the_end = kind != GPUCAP_KIND_LINEAR || !is_small(bytes);
-  if (reserve(*process_, *device_, request) == Verdict::kRefused) [[unlikely]] {
+  request.to_the_end = !in_block;
+  if (reserve_otherwise(*process_, *device_, request) == Verdict::kRefused) {
     if (request.to_the_end) return Go::kRefuse;
     must_not_grow_ = device_->blocks.has_gap(bytes);
     request.to_the_end = true;
@@ -71,7 +76,11 @@ uint64_t most_taken(gpucap_kind kind, uint64_t bytes) {
     record.bytes = taken;
   }
   note(*process_, record);
-  settle(*device_, kind_, promised_, taken);
+  if (taken == 0) {
+    keep_promise(*device_, kind_, promised_);  // it found room in a block that was there
+  } else {
+    settle(*device_, kind_, promised_, taken);
+  }
   end_flight(*device_);
   count_live(*device_, 1);
   tell_charge(*process_, *device_, api_, kind_, address, bytes_);

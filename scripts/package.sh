@@ -21,6 +21,8 @@ for tool in rpmbuild fakeroot gzip dpkg-deb; do
 done
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 1700000000); fi
 export SOURCE_DATE_EPOCH
+# A cache may hold objects that were made in another folder, whose name is then in what the build's identity is taken from.
+export CCACHE_DISABLE=1
 umask 022
 
 machine=$(uname -m)

@@ -17,6 +17,8 @@ namespace {
 
 // Bounds on what a reader allocates, whatever a file says. The API number of an event has 16 bits.
 constexpr uint64_t kMostApiNames = UINT64_C(65536);
+constexpr uint64_t kMostCounters = UINT64_C(1)
+                                   << 22;  // some hundred entry points, 17 lanes, 64 devices: a tenth of that
 constexpr uint64_t kMostLanes = uint64_t{GPUCAP_WIRE_MAX_DEVICES} * GPUCAP_WIRE_MAX_LANES;
 constexpr uint64_t kLargestStride = 65536;
 constexpr uint64_t kLargestRing = uint64_t{1} << 24;
@@ -57,6 +59,11 @@ bool fits(const gpucap_region& region, uint64_t known_bytes, uint64_t most, uint
 template <size_t N>
 std::string clean_field(const char (&field)[N]) {
   return clean_text(std::string_view(field, N));
+}
+
+// Around the end of all numbers, if a file says so.
+void add_up(int64_t* sum, int64_t more) {
+  *sum = static_cast<int64_t>(static_cast<uint64_t>(*sum) + static_cast<uint64_t>(more));
 }
 
 std::vector<std::string> split_command(const char* text, size_t capacity) {
@@ -182,7 +189,7 @@ ReadError SegmentReader::check_regions(const gpucap_header& header, uint64_t fil
   } known[] = {
       {GPUCAP_REGION_DEVICES, sizeof(gpucap_device), GPUCAP_WIRE_MAX_DEVICES, &regions_.devices},
       {GPUCAP_REGION_API_NAMES, sizeof(gpucap_api_name), kMostApiNames, &regions_.api_names},
-      {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), kMostApiNames * kMostLanes, &regions_.api_counters},
+      {GPUCAP_REGION_API_COUNTERS, sizeof(gpucap_api_counter), kMostCounters, &regions_.api_counters},
       {GPUCAP_REGION_RING_HEADER, sizeof(gpucap_ring_header), 1, &regions_.ring_header},
       {GPUCAP_REGION_EVENTS, sizeof(gpucap_event), kLargestRing, &regions_.events},
       {GPUCAP_REGION_CONTROL, sizeof(gpucap_control), 1, &regions_.control},
@@ -257,8 +264,8 @@ ReadError SegmentReader::snapshot(SegmentSnapshot* out, int* error_number, Count
     device.name = clean_field(gauges.name);
     if (!counters.empty()) device.counters.resize(api_names_.size());
     for (size_t i = 0; i < lanes.size() / devices.size(); ++i, ++lane) {
-      device.live_count += lane->live_count;
-      device.reserved_bytes += lane->reserved_bytes;
+      add_up(&device.live_count, lane->live_count);
+      add_up(&device.reserved_bytes, lane->reserved_bytes);
       for (ApiCounters& api : device.counters) {
         api.calls += counter->calls;
         api.refused += counter->refused;

@@ -38,6 +38,11 @@ class Ledger {
     return false;
   }
 
+  // Whether all that is held and promised is within a limit.
+  [[nodiscard]] bool within(uint64_t cap) const {
+    return cap == kNoLimit || reserved_.load() + committed_.load() + driver_.load() <= clamp(cap);
+  }
+
   // The call is over: `taken` bytes became real (0 if it failed), and the promise ends.
   void settle(uint64_t promised, uint64_t taken) {
     if (taken != 0) committed_.fetch_add(clamp(taken));

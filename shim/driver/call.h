@@ -20,8 +20,10 @@ class Call {
   // The same for calls that are told of as events; leaves behind when it ended and how long it took (ThreadWords).
   CUresult timed(Timing timing) const {
     ThreadWords& thread = this_thread();
-    if (timing == Timing::kOneInSixteen && --thread.calls_until_timed != 0) [[likely]]
+    if (timing == Timing::kOneInSixteen && --thread.calls_until_timed != 0) [[likely]] {
+      thread.call_ended_ns = thread.call_took_ns = 0;  // an earlier call may have been told of by nobody
       return function_();
+    }
     thread.calls_until_timed = 16;
     const uint64_t began_ns = monotonic_ns();
     const CUresult result = function_();

@@ -4,7 +4,7 @@
 
 namespace gpucap::driver {
 
-std::atomic<uint32_t> generation{1};
+std::atomic<uint64_t> generation{1};
 
 namespace {
 
@@ -19,7 +19,7 @@ Known known[kMost];
 core::SpinLock lock;
 struct Remembered {
   CUcontext context;
-  uint32_t generation;
+  uint64_t generation;
   int16_t device;
   uint8_t number;
 };
@@ -76,7 +76,7 @@ Current current(Process& process) {
   CUcontext context = nullptr;
   if (real().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return {};
   Remembered& memory = remembered;
-  const uint32_t now = generation.load(std::memory_order_acquire);
+  const uint64_t now = generation.load(std::memory_order_acquire);
   if (memory.context != context || memory.generation != now) {
     CUdevice device = 0;
     if (real().cuCtxGetDevice(&device) != CUDA_SUCCESS) return {};

@@ -13,8 +13,8 @@ struct Current {
 };
 
 // Changes whenever a context or a stream goes, or a device's pool changes: what threads remember about them then ends.
-extern std::atomic<uint32_t> generation;
-inline void forget_what_threads_remember() { generation.fetch_add(1, std::memory_order_release); }
+extern std::atomic<uint64_t> generation;
+inline void forget_what_threads_remember() { generation.fetch_add(1); }
 
 // The calling thread's current context.
 Current current(Process& process);

@@ -33,21 +33,22 @@ __attribute__((cold)) bool is_capturing(CUstream stream, Default stream_zero) {
 // Where the thread's latest stream leads: its device, and the pool that is current there.
 struct Route {
   CUstream stream;
-  uint32_t generation;
+  uint64_t generation;
   Device* device;
   Pool* pool;
 };
 constinit thread_local Route route __attribute__((tls_model("initial-exec"))) = {};
 
 __attribute__((cold)) bool find_route(Process& process, CUstream stream) {
-  const uint32_t now = generation.load(std::memory_order_acquire);
+  const uint64_t now = generation.load(std::memory_order_acquire);
   Device* device = device_of_stream(process, stream);
   if (device == nullptr) return false;
   // Without a current context the driver refuses the default streams; it answers that itself.
   process.activate(*device);
   // Where there are several devices, the default streams belong to that of the current context, whichever it is then.
   const bool stays = process.device_count() == 1 || is_of_one_device(stream);
-  route = {stream, stays ? now : 0, device, current_of(process, *device)};
+  Pool* const pool = current_of(process, *device);
+  route = {stream, stays && pool != nullptr ? now : 0, device, pool};
   return true;
 }
 
@@ -306,6 +307,7 @@ void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
     note(*process, record);
     return;
   }
+  forget_current(-1);  // again: somebody may have asked the driver while it was at it
   bool empty = false;
   {
     const std::lock_guard guard(pool->lock);

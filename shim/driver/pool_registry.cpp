@@ -71,20 +71,22 @@ Pool* current_of(Process& process, Device& device) {
   Pool* pool = slot.load(std::memory_order_acquire);
   if (pool != nullptr) return pool;
   const UnnoticedByCaptures unnoticed;
+  const uint64_t before = generation.load();
   CUmemoryPool handle = nullptr;
   if (real().cuDeviceGetMemPool(&handle, static_cast<CUdevice>(device.ordinal)) != CUDA_SUCCESS) return nullptr;
   static std::mutex adding;  // two threads must not add the same default pool twice
   const std::lock_guard guard(adding);
   pool = find(process, handle);
   if (pool == nullptr) pool = add(process, handle, device.ordinal, GPUCAP_KIND_POOL, true);
-  slot.store(pool, std::memory_order_release);
+  slot.store(pool);
+  if (generation.load() != before) slot.store(nullptr);  // it may have changed since the driver was asked
   return pool;
 }
 
 void forget_current(CUdevice device) {
   for (int i = 0; i < kMaxDevices; ++i)
-    if (device < 0 || i == device) current_pools[i].store(nullptr, std::memory_order_release);
-  forget_what_threads_remember();
+    if (device < 0 || i == device) current_pools[i].store(nullptr);
+  forget_what_threads_remember();  // after: see current_of()
 }
 
 }  // namespace gpucap::driver::pool

@@ -33,8 +33,9 @@ struct alignas(64) Device {
   std::atomic<int64_t> look_above{0};  // committed bytes: what is granted up to there is small against the room then
   std::atomic<uint64_t> look_due_ns{0};
   std::atomic<bool> stale{false};
-  std::atomic<bool> inexact{false};  // the last look fell between calls under way
-  std::atomic<bool> active{false};   // gauges and truth are set up
+  std::atomic<bool> inexact{false};       // the last look fell between calls under way
+  std::atomic<bool> active{false};        // gauges and truth are set up
+  std::atomic<bool> nothing_kept{false};  // somebody is short of room: no promise is kept
 
   // What `gpucap set` asked for, as far as it was taken over; see limits.h.
   const gpucap_control* control = nullptr;
@@ -57,6 +58,7 @@ struct alignas(64) Device {
   std::atomic<int64_t> managed_bytes{0};  // within the ledger's committed bytes, but not within NVML's figure
   std::atomic<uint64_t> looked_at_ns{0};
   std::atomic<uint64_t> look_interval_ns{0};      // after which figures that hold are old
+  std::atomic<uint64_t> look_took_ns{0};          // NVML's latest answer
   std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
   std::atomic<int64_t> driver_exact{0};
   std::atomic<uint64_t> peak_bytes{0};

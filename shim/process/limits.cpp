@@ -63,7 +63,9 @@ Shown shown_memory(Process& process, Device& device) {
   shown.bounded = true;
   shown.used_bytes = static_cast<uint64_t>(device.ledger.used());
   shown.total_bytes = own < group ? own : group;
-  shown.free_bytes = left_of(own, device.ledger.used() + device.ledger.reserved());
+  const int64_t kept = kept_promises(device);  // first: one that is taken meanwhile is then counted as needed
+  const int64_t promised = device.ledger.reserved() - kept;
+  shown.free_bytes = left_of(own, device.ledger.used() + (promised < 0 ? 0 : promised));
   if (device.group == nullptr) return shown;
   const uint64_t group_free = left_of(group, device.group->use(device.group_number, false).bytes);
   if (group_free >= shown.free_bytes) return shown;

@@ -21,9 +21,8 @@ constexpr int kExactTries = 50;
 // looked at more closely when it synchronises: it may rest right after, and nobody would look again.
 constexpr uint64_t kNewThingsFor_ns = 2'000'000'000;
 
-void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
-  const int64_t before = device.ledger.driver();
-  set_driver_share(device, driver);
+// How much room there is, for needs_look().
+void note_room(Device& device) {
   uint64_t headroom = device.ledger.headroom();
   if (device.group != nullptr) {
     const uint64_t room = room_in_group(device);
@@ -33,6 +32,12 @@ void take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
   device.committed_at_look.store(committed, std::memory_order_relaxed);
   device.look_above.store(headroom > INT64_MAX / 2 ? INT64_MAX : committed + static_cast<int64_t>(headroom / 2),
                           std::memory_order_relaxed);
+}
+
+void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
+  const int64_t before = device.ledger.driver();
+  set_driver_share(device, driver);
+  note_room(device);
   process.telemetry().looked(device, truth, monotonic_ns());
   if (device.group != nullptr) {
     device.group->keep_alive();
@@ -74,12 +79,17 @@ bool look_once(Process& process, Device& device, bool* known) {
   const Expected before = expected_of(device);
   const uint64_t began_ns = monotonic_ns();
   const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
-  const uint64_t interval_ns = (monotonic_ns() - began_ns) * kLooksShare;
+  // The shorter of the last two, for a thread may be stopped in the middle of one.
+  const uint64_t took_ns = monotonic_ns() - began_ns, before_ns = device.look_took_ns.exchange(took_ns);
+  const uint64_t interval_ns = (before_ns != 0 && before_ns < took_ns ? before_ns : took_ns) * kLooksShare;
   device.look_interval_ns.store(interval_ns > kLongestInterval_ns ? kLongestInterval_ns : interval_ns,
                                 std::memory_order_relaxed);
   device.look_due_ns.store(began_ns + interval_of(device), std::memory_order_relaxed);
   *known = truth >= 0;
-  if (truth < 0) return true;
+  if (truth < 0) {
+    note_room(device);
+    return true;
+  }
   const Expected after = expected_of(device);
   const bool moved = process.bring_up_to_date(device);
   const bool exact = !moved && quiet && flights_begun(device) == begun;

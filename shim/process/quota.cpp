@@ -57,14 +57,15 @@ bool reserve_slow(Process& process, Device& device, const Request& request, uint
     granted = !needs_look(device, request.bytes) && attempt();
     for (int tries = 0; !granted && tries < 4; ++tries) {
       if (tries == 1) {
-        end_kept_promises(device);
-        granted = attempt();
-        if (granted) break;
+        device.nothing_kept.store(true);
         if (request.reclaim != nullptr) request.reclaim(process, device, request.reclaim_argument);
       }
+      if (tries >= 1) end_kept_promises(device);  // before the look, which then knows what is really promised
       look(process, device, true);
+      if (tries >= 1) end_kept_promises(device);  // of those who were about to keep one
       granted = attempt();
     }
+    device.nothing_kept.store(false);
   }
   errno = saved;
   return granted;

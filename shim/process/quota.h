@@ -38,6 +38,10 @@ inline void refresh_limit(Process& process, Device& device) {
     take_over_limit(process, device, sequence);
 }
 
+// One step of a stream-ordered pool: what the driver could have taken unseen since the last look is of that size at
+// least.
+inline constexpr uint64_t kSmallRequest = uint64_t{32} << 20;
+
 // Whether NVML must be asked before so much may be granted.
 [[nodiscard]] __attribute__((cold)) bool is_due(Device& device);
 [[nodiscard]] inline bool needs_look(Device& device, uint64_t bytes) {
@@ -49,9 +53,10 @@ inline void refresh_limit(Process& process, Device& device) {
       [[unlikely]] {
     if (is_due(device)) return true;
   }
-  // Nothing more is held than at the look: the same room is there, and the ledger says whether it is enough.
+  // A small request where nothing more is held than at the look: the same room is there, and the ledger says whether it
+  // is enough.
   const int64_t committed = device.ledger.committed();
-  if (committed <= device.committed_at_look.load(std::memory_order_relaxed)) return false;
+  if (committed <= device.committed_at_look.load(std::memory_order_relaxed) && bytes <= kSmallRequest) return false;
   const int64_t room = device.look_above.load(std::memory_order_relaxed) - committed;
   return room < 0 || bytes > static_cast<uint64_t>(room);
 }
@@ -87,6 +92,10 @@ inline void count_promised(Device& device, int64_t delta) {
   if (needs_look(device, bytes)) [[unlikely]]
     return false;
   const bool kept = or_kept && take_kept_promise(device, bytes);
+  if (kept && !device.ledger.within(device.ledger.limit())) [[unlikely]] {
+    device.ledger.settle(bytes, 0);  // made when there was more room
+    return false;
+  }
   if (!kept && !try_reserve_fresh(device, bytes, device.ledger.limit())) return false;
   count_promised(device, static_cast<int64_t>(bytes));
   return true;
@@ -116,7 +125,8 @@ inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
   const uint32_t lane = this_thread().lane;
   const uint64_t limit = device.ledger.limit();
   const bool plenty = limit == core::kNoLimit || static_cast<uint64_t>(device.ledger.used()) + kPlenty < limit;
-  if (lane == kSharedLane || device.group != nullptr || !plenty || promised == 0) {
+  if (lane == kSharedLane || device.group != nullptr || !plenty || promised == 0 || promised > kSmallRequest ||
+      device.nothing_kept.load(std::memory_order_relaxed)) {
     settle(device, kind, promised, 0);
     return;
   }
@@ -130,6 +140,12 @@ inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
 }
 // Ends what all threads keep.
 void end_kept_promises(Device& device);
+// What they keep at this moment: within the ledger's reserved bytes, but promised to nobody who needs it.
+[[nodiscard]] inline int64_t kept_promises(const Device& device) {
+  int64_t bytes = 0;
+  for (const Flights& lane : device.flights) bytes += lane.kept_promise.load(std::memory_order_relaxed);
+  return bytes;
+}
 
 // Changes a charge outside of a promise: negative when memory went back.
 void charge(Device& device, gpucap_kind kind, int64_t delta);

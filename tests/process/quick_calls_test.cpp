@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "shim/process/limits.h"
 #include "tests/process/quota_case.h"
 
 namespace gpucap {
@@ -129,6 +130,46 @@ TEST_F(QuickCallsTest, AKeptPromiseDoesNotOutlastTheLimitThatItWasMadeUnder) {
   EXPECT_EQ(reserved(), 0);
 }
 
+TEST_F(QuickCallsTest, AKeptPromiseIsNotGrantedOnceTheDriverHasTakenItsRoom) {
+  begin("8G");
+  ASSERT_TRUE(take(4 * kGiB));
+  ASSERT_TRUE(ask_and_keep());
+  FakeCard::truth_bytes += static_cast<int64_t>(4 * kGiB);  // a kernel's local memory: the cap is full
+  look_at_rest(*process_, *device_);
+  look(*process_, *device_, false);
+  EXPECT_FALSE(device_->stale) << "so that only the promise itself can tell";
+  EXPECT_FALSE(try_quickly(*process_, *device_, kStep, true));
+  EXPECT_FALSE(ask_and_keep());
+  EXPECT_EQ(reserved(), 0);
+}
+
+TEST_F(QuickCallsTest, WhatIsKeptIsFreeToTheProgram) {
+  begin("8G");
+  ASSERT_TRUE(take(4 * kGiB));
+  ASSERT_TRUE(ask_and_keep());
+  EXPECT_EQ(shown_memory(*process_, *device_).free_bytes, 4 * kGiB);
+  ASSERT_EQ(ask(kGiB), Verdict::kGranted);
+  EXPECT_EQ(shown_memory(*process_, *device_).free_bytes, 3 * kGiB) << "unlike what a call needs that is under way";
+  settle(*device_, GPUCAP_KIND_LINEAR, kGiB, 0);
+}
+
+TEST_F(QuickCallsTest, OnlySmallPromisesAreKept) {
+  begin("16G");
+  ASSERT_EQ(ask(kGiB), Verdict::kGranted);
+  keep_promise(*device_, GPUCAP_KIND_POOL, kGiB);
+  EXPECT_EQ(reserved(), 0);
+  EXPECT_EQ(test::promised_bytes(*device_), 0);
+}
+
+// Nothing has grown in our books since the look, and yet the room is gone.
+TEST_F(QuickCallsTest, ALargeRequestIsLookedAtWhateverTheBooksSay) {
+  begin("4G");
+  ASSERT_TRUE(take(512 * kMiB));
+  EXPECT_GE(looks_while_fresh([] { FakeCard::truth_bytes = static_cast<int64_t>(3584 * kMiB); },
+                              [&] { EXPECT_EQ(ask(3 * kGiB), Verdict::kRefused); }),
+            1);
+}
+
 // 98 % of the cap is used, and a request asks for more than half of what is left, again and again.
 TEST_F(QuickCallsTest, RequestsThatTakeNothingNewAreNotLookedAtEachTimeNearTheCap) {
   begin("4G");
@@ -160,6 +201,8 @@ TEST_F(QuickCallsTest, LooksThatTakeLongAreMadeRarer) {
   look(*process_, *device_, true);
   EXPECT_LT(device_->look_due_ns - device_->looked_at_ns, 1'000'000'000u);
   FakeCard::during_look = [] { sleep_ms(2); };
+  look(*process_, *device_, true);
+  EXPECT_LT(device_->look_due_ns - device_->looked_at_ns, 100'000'000u) << "once may be the machine's doing";
   look(*process_, *device_, true);
   const uint64_t interval_ns = device_->look_due_ns - device_->looked_at_ns;
   EXPECT_GE(interval_ns, 400'000'000u) << "2 ms are half a per cent of that";

@@ -4,7 +4,7 @@
     bench/scaling.py [--build DIR] [--out DIR] [--only REGEX] [--seconds S] [--fake] [--quick] [--most-processes N]
     bench/scaling.py --draw DIR         the plots anew from the CSV files there
 
-For each way of growing it writes a CSV file and an SVG plot into --out (build/plots; docs/plots/ holds those of a card). A
+For each way of growing it writes a CSV file and an SVG plot into --out (build/plots; docs/plots/ those that were kept). A
 point is a paired measurement like those of run_pairs.py: what gpucap adds to a pair of calls. What cannot be measured here is
 said by name. Exit status 1 when something failed.
 """

@@ -24,7 +24,7 @@ uint64_t most_taken(gpucap_kind kind, uint64_t bytes) {
   context_ = now.context;
   bytes_ = bytes;
   promised_ = most_taken(kind, bytes);
-  const bool in_block = kind == GPUCAP_KIND_LINEAR && is_small(bytes);
+  const bool in_block = shares_block(kind, bytes);
   if (try_quickly(*process_, *device_, promised_, in_block)) [[likely]] {
     begin_flight(*device_);
     return Go::kCharge;
@@ -57,7 +57,7 @@ uint64_t most_taken(gpucap_kind kind, uint64_t bytes) {
   record.device = static_cast<uint8_t>(device_->ordinal);
   record.context = context_;
   uint64_t taken = promised_;
-  if (kind_ == GPUCAP_KIND_LINEAR && is_small(bytes_)) {
+  if (shares_block(kind_, bytes_)) {
     record.bytes = bytes_;  // the block map knows what is held for it
     taken = device_->blocks.add(address, bytes_, kernel_pages()) ? kBlock : 0;
     if (must_not_grow_ && taken != 0 && observes(*process_)) {

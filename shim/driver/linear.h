@@ -12,6 +12,8 @@ inline constexpr uint64_t kBlock = core::BlockMap::kBlockBytes;
 inline constexpr uint64_t kPitch = 512;  // what the driver rounds rows to; the true pitch can only be less
 
 constexpr bool is_small(uint64_t bytes) { return bytes <= core::BlockMap::kLargestSmall; }
+// Whether memory of that kind lies in a block that others share; managed memory does not.
+constexpr bool shares_block(gpucap_kind kind, uint64_t bytes) { return kind == GPUCAP_KIND_LINEAR && is_small(bytes); }
 
 constexpr uint64_t pitched_bytes(uint64_t width, uint64_t height) {
   const uint64_t row = core::round_up(width, kPitch);
@@ -25,7 +27,7 @@ class Step {
   CUresult end(CUresult result, uint64_t address);
   template <typename Function>
   CUresult ask(const Call<Function>& call) {
-    const Timing timing = is_small(bytes_) ? Timing::kOneInSixteen : Timing::kEach;
+    const Timing timing = shares_block(kind_, bytes_) ? Timing::kOneInSixteen : Timing::kEach;
     return ask_driver(call, *process_, *device_, bytes_, timing);
   }
   CUresult refuse() { return refuse_by_cap(*process_, *device_, api_, bytes_); }

@@ -15,15 +15,13 @@ namespace gpucap::driver::pointers {
     return;
   if (!process_->table().take(core::Space::kPointer, address, &record_)) return;
   device_ = process_->device(record_.device);
-  if (record_.kind == GPUCAP_KIND_POOL) return;
+  if (kind() == GPUCAP_KIND_POOL) return;
   begin_flight(*device_);
-  if (record_.kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes))
-    block_emptied_ = device_->blocks.remove(address, record_.bytes);
+  if (linear::shares_block(kind(), record_.bytes)) block_emptied_ = device_->blocks.remove(address, record_.bytes);
 }
 
 Timing Step::timing() const {
-  const bool quick =
-      record_.kind == GPUCAP_KIND_POOL || (record_.kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes));
+  const bool quick = kind() == GPUCAP_KIND_POOL || linear::shares_block(kind(), record_.bytes);
   return quick ? Timing::kOneInSixteen : Timing::kEach;
 }
 
@@ -36,9 +34,8 @@ Timing Step::timing() const {
     }
     return;
   }
-  const auto kind = static_cast<gpucap_kind>(record_.kind);
-  const bool in_pool = kind == GPUCAP_KIND_POOL;
-  const bool small = kind == GPUCAP_KIND_LINEAR && linear::is_small(record_.bytes);
+  const bool in_pool = kind() == GPUCAP_KIND_POOL;
+  const bool small = linear::shares_block(kind(), record_.bytes);
   if (result != CUDA_SUCCESS) [[unlikely]] {
     if (small && device_->blocks.add(record_.key, record_.bytes, kernel_pages()) != block_emptied_)
       mark_stale(*device_);
@@ -51,11 +48,11 @@ Timing Step::timing() const {
     pool::block_freed(*process_, record_);
   } else {
     const uint64_t bytes = small ? (block_emptied_ ? linear::kBlock : 0) : record_.bytes;
-    charge(*device_, kind, -static_cast<int64_t>(bytes));
+    charge(*device_, kind(), -static_cast<int64_t>(bytes));
     end_flight(*device_);
     if (on_stream_) mark_stale(*device_);  // really free only when the stream gets there
   }
-  tell_release(*process_, *device_, api_, kind, record_.key, record_.bytes);
+  tell_release(*process_, *device_, api_, kind(), record_.key, record_.bytes);
 }
 
 }  // namespace gpucap::driver::pointers

@@ -20,6 +20,8 @@ class Step {
   bool on_stream_ = false;
   bool block_emptied_ = false;
   core::Record record_;
+
+  [[nodiscard]] gpucap_kind kind() const { return static_cast<gpucap_kind>(record_.kind); }
 };
 
 template <typename Function>

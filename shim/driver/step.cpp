@@ -49,7 +49,7 @@ void give_back(Process& process, const core::Record& record) {
   const auto kind = static_cast<gpucap_kind>(record.kind);
   count_live(*device, -1);
   if (kind == GPUCAP_KIND_POOL) return;  // the pool keeps it; see pool::refresh
-  if (kind == GPUCAP_KIND_LINEAR && linear::is_small(record.bytes)) {
+  if (linear::shares_block(kind, record.bytes)) {
     if (device->blocks.remove(record.key, record.bytes))
       charge(*device, kind, -static_cast<int64_t>(core::BlockMap::kBlockBytes));
     return;

@@ -57,16 +57,15 @@ class Place:
 
 
 class Served:
-    """One process of a program that serves: a line in, a line of JSON out."""
+    """One process of a program that serves: a line in, a line of JSON out; its first line says that it is ready."""
 
     def __init__(self, command, environment, stderr_path):
         self.command, self.stderr_path = command, stderr_path
         with open(stderr_path, "ab") as stderr:
             self.process = subprocess.Popen([str(word) for word in command], env=environment, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=stderr, text=True)
-        self.ready = self._answer()
 
-    def _answer(self):
+    def answer(self):
         line = self.process.stdout.readline()
         try:
             return json.loads(line)
@@ -74,13 +73,16 @@ class Served:
             end = self.stderr_path.read_text(errors="replace")[-600:]
             raise Failed("%s said %r; its stderr ends: %s" % (self.command[0], line, end)) from None
 
-    def ask(self, line):
+    def tell(self, line):
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # the answer will say so
-        return self._answer()
+
+    def ask(self, line):
+        self.tell(line)
+        return self.answer()
 
     def close(self):
         try:
@@ -106,15 +108,22 @@ class ProcessPair:
             environment = environment_with if with_it else environment_without or place.plain
             made[with_it] = Served(command, environment, place.out / ("stderr-with" if with_it else "stderr-without"))
         self.without, self.with_it = made[False], made[True]
+        for one in made.values():  # both start at once
+            one.answer()
 
     def open(self, case, **options):
-        """Opens the case in both. What fills the card to a share is counted where there is a cap, and copied."""
+        """Opens the case in both at once. What fills the card to a share is counted where there is a cap, and copied."""
         shared = {key: value for key, value in options.items() if value is not None}
-        with_cap = self.with_it.ask(open_line(case, shared))
-        share = shared.pop("fill_to_share", None)
-        if share is not None:
+        if "fill_to_share" in shared:
+            with_cap = self.with_it.ask(open_line(case, shared))
             shared["fill"] = with_cap["filled"]
-        self.without.ask(open_line(case, shared))
+            del shared["fill_to_share"]
+            self.without.ask(open_line(case, shared))
+            return
+        for one in (self.without, self.with_it):
+            one.tell(open_line(case, shared))
+        for one in (self.without, self.with_it):
+            one.answer()
 
     def operations_for(self, round_ns):
         """How many operations fill a round; measured on the one without the preload, after a warm-up of both."""
@@ -160,10 +169,14 @@ class Until:
         return len(pairs.groups) >= self.most_groups or (noise is not None and noise < self.noise)
 
 
-def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=20, environment_without=None):
+STEADY_AFTER_S, STEADY_ROUND_NS, STEADY_FOURS = 2.2, 3e7, 10
+
+
+def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=20, environment_without=None, steady=()):
     """Measures rows {name: (case, options)} with one pair of processes after the other until every row is quiet.
 
-    Returns {name: summary}. All rows that are not quiet yet are measured in each pair of processes.
+    Returns {name: summary}. All rows that are not quiet yet are measured in each pair of processes. Of the names in `steady`: see
+    rows.Row.
     """
     measured = {name: spread.Pairs() for name in rows}
     number = 0
@@ -178,9 +191,11 @@ def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=2
                     break
                 case, options = rows[name]
                 both.open(case, **options)
-                operations = both.operations_for(round_ns)
+                if name in steady:
+                    time.sleep(STEADY_AFTER_S)
+                operations = both.operations_for(STEADY_ROUND_NS if name in steady else round_ns)
                 measured[name].new_group()
-                for _ in range(fours):
+                for _ in range(STEADY_FOURS if name in steady else fours):
                     measured[name].add(*both.four_rounds(operations))
                     if until.time_is_up():
                         break

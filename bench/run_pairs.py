@@ -38,6 +38,9 @@ class Run:
     def chosen(self, some_rows):
         return {row.name: (row.case, row.options) for row in some_rows if self.wanted(row.name)}
 
+    def steady(self, some_rows):
+        return set() if self.arguments.quick else {row.name for row in some_rows if row.steady}
+
     def command(self):
         return [self.place.program("driver_bench"), "serve"]
 
@@ -50,7 +53,7 @@ class Run:
         quick = self.arguments.quick
         until = Until(seconds, most_groups=1 if quick else 200)
         found = processes.measure(self.place, self.command(), chosen, until, self.place.preloaded(limit),
-                                  round_ns=3e5 if quick else 3e6, fours=2 if quick else 20)
+                                  round_ns=3e5 if quick else 3e6, fours=2 if quick else 20, steady=self.steady(some_rows))
         for name, summary in found.items():
             if summary is None:
                 self.notes.append("%s: no time was left for it" % name)
@@ -76,23 +79,25 @@ class Run:
         python = os.environ.get("GPUCAP_BENCH_PYTHON", sys.executable)
         command = [python, str(processes.HERE / "torch_steps.py")]
         probe = processes.Served(command, self.place.plain, self.place.out / "stderr-torch")
+        said = probe.answer()
         probe.close()
-        if "missing" in probe.ready:
-            raise Skipped(probe.ready["missing"])
+        if "missing" in said:
+            raise Skipped(said["missing"])
+        # One pair of processes measures all rows of an allocator: PyTorch takes longer to start than to be measured.
         deadline = time.monotonic() + seconds
-        for index, row in enumerate(chosen):
-            options = dict(row.options)
-            setting = rows.ALLOCATORS[options.pop("allocator")]
-            allocator = {"PYTORCH_CUDA_ALLOC_CONF": setting} if setting else {}
-            until = Until((deadline - time.monotonic()) / (len(chosen) - index), most_groups=1 if self.arguments.quick else 200)
-            found = processes.measure(self.place, command, {row.name: (row.case, options)}, until,
-                                      self.place.preloaded("64G", **allocator), round_ns=2e7 if self.arguments.quick else 1.5e8,
-                                      fours=1 if self.arguments.quick else 8,
-                                      environment_without=dict(self.place.plain, **allocator))
-            if found[row.name] is None:
-                self.notes.append("%s: no time was left for it" % row.name)
-            else:
-                self.results[row.name] = dict(found[row.name], torch=probe.ready["torch"])
+        allocators = [name for name in rows.ALLOCATORS if any(row.options["allocator"] == name for row in chosen)]
+        for index, name in enumerate(allocators):
+            some = {row.name: (row.case, {"empty_cache": row.options["empty_cache"]}) for row in chosen if row.options["allocator"] == name}
+            setting = {"PYTORCH_CUDA_ALLOC_CONF": rows.ALLOCATORS[name]} if rows.ALLOCATORS[name] else {}
+            until = Until((deadline - time.monotonic()) / (len(allocators) - index), most_groups=1 if self.arguments.quick else 200)
+            found = processes.measure(self.place, command, some, until, self.place.preloaded("64G", **setting),
+                                      round_ns=2e7 if self.arguments.quick else 1e8, fours=1 if self.arguments.quick else 5,
+                                      environment_without=dict(self.place.plain, **setting))
+            for row_name, summary in found.items():
+                if summary is None:
+                    self.notes.append("%s: no time was left for it" % row_name)
+                else:
+                    self.results[row_name] = dict(summary, torch=said["torch"])
             self.write()
 
     def others(self, seconds):

@@ -105,9 +105,11 @@ class Scaling:
                 if count > self.arguments.most_processes:
                     print("group: %d processes: not tried (--most-processes %d)" % (count, self.arguments.most_processes))
                     continue
-                while len(others) < count - 1:
-                    others.append(Served(command, member, self.place.out / "stderr-members"))
-                    others[-1].ask("open small_pair")
+                joining = [Served(command, member, self.place.out / "stderr-members") for _ in range(count - 1 - len(others))]
+                others += joining
+                for one in joining:
+                    one.answer()
+                    one.ask("open small_pair")
                 for case in PAIRS:
                     yield count, case, self.point(case, {}, member)
         finally:

@@ -118,6 +118,7 @@ def memory(place, live=LIVE):
     resident = {}
     for kind, words, environment in (("bare", [], place.plain), ("nvml", ["nvml=1"], place.plain), ("ours", [], place.preloaded())):
         served = processes.Served([place.program("driver_bench"), "serve"] + words, environment, place.out / "stderr-memory")
+        served.answer()
         for blocks in (1, live):
             if kind == "nvml" and blocks != 1:
                 continue
@@ -168,6 +169,7 @@ def looks_near_cap(place, seconds):
     """How often NVML is asked while a program near its cap allocates and frees without a pause."""
     served = processes.Served([place.program("driver_bench"), "serve"], place.preloaded("4G"), place.out / "stderr-looks")
     try:
+        served.answer()
         served.ask("open small_pair fill_to_share=0.98")
         served.ask("run 1000")
         segment = next(iter(place.segments.glob("%d.*" % served.process.pid)))

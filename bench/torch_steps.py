@@ -115,7 +115,7 @@ class Training:
         return time.perf_counter_ns() - start
 
 
-WARM_UP_S = 3
+WARM_UP_S = 2.2
 
 
 def main():

@@ -23,6 +23,7 @@
   X(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                             \
   X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0)                          \
   X(cuCtxSynchronize, "cuCtxSynchronize", 2000, 0)                        \
+  X(cuCtxSetLimit, "cuCtxSetLimit", 3010, 0)                              \
   X(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)                             \
   X(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                 \
   X(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                       \

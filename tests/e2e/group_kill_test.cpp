@@ -78,7 +78,7 @@ class GroupKill : public GroupWorld {
       if (command == "arm") {
         // The first member asks for all that is left, and stops before its answer.
         const uint64_t rest = kLimit - truth_.used(0);
-        usleep(20000);  // its figures are old by then, so that it looks and asks carefully
+        EXPECT_EQ(a_->does("unsettle"), 0);  // so that it looks and asks carefully
         std::ofstream(folder_ + "/stop").put('x');
         a_->say("take alloc " + std::to_string(rest));
         wait_until_stopped(a_->pid);

@@ -40,6 +40,8 @@ int do_it(const std::string& word, std::istringstream& rest) {
     return result;
   }
   if (word == "stop") return static_cast<int>(f.cuDevicePrimaryCtxRelease_v2(0));
+  // Leaves everything as it is, but gpucap cannot be sure of that until it has looked.
+  if (word == "unsettle") return static_cast<int>(f.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 0));
   if (word == "take") {
     std::string way;
     size_t bytes = 0;

@@ -216,7 +216,7 @@ struct gpucap_event {
   uint64_t address;   /* device pointer or handle, 0 if none */
   uint64_t bytes;     /* requested for CHARGE, REFUSE, FAIL; charged for RELEASE */
   uint64_t used_after;
-  uint32_t latency_ns; /* time in the driver, saturated; 0: not measured, as of most calls that take a microsecond */
+  uint32_t latency_ns; /* time in the driver, saturated; 0: not measured, as of most calls that take microseconds */
   uint32_t reserved;
 };
 

@@ -21,8 +21,7 @@ namespace gpucap::driver::pointers {
 }
 
 Timing Step::timing() const {
-  const bool quick = kind() == GPUCAP_KIND_POOL || linear::shares_block(kind(), record_.bytes);
-  return quick ? Timing::kOneInSixteen : Timing::kEach;
+  return kind() == GPUCAP_KIND_POOL ? Timing::kOneInSixteen : linear::timing_of(kind(), record_.bytes);
 }
 
 [[gnu::hot]] void Step::end(CUresult result) {

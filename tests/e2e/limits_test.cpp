@@ -1,4 +1,5 @@
 // Limits that change while the program runs, and observe mode.
+#include <algorithm>
 #include <fstream>
 
 #include "tests/e2e/told.h"
@@ -23,38 +24,56 @@ class LiveLimitTest : public World {
     closedir(directory);
     EXPECT_EQ(found, 1);
   }
+  // Of the process's linear charges, oldest first.
+  std::vector<uint32_t> latencies_ns(pid_t pid) {
+    const std::string prefix = std::to_string(pid) + ".";
+    std::vector<uint32_t> found;
+    DIR* directory = opendir((folder_ + "/segments").c_str());
+    while (const dirent* entry = directory == nullptr ? nullptr : readdir(directory)) {
+      wire::SegmentReader reader;
+      int error_number = 0;
+      if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
+      EXPECT_EQ(reader.open(dirfd(directory), entry->d_name, &error_number), wire::ReadError::kNone);
+      auto ring = reader.ring();
+      gpucap_event event = {};
+      while (ring.next(false, &event) == wire::RingStatus::kEvent)
+        if (event.operation == GPUCAP_OP_CHARGE && event.kind == GPUCAP_KIND_LINEAR) found.push_back(event.latency_ns);
+    }
+    if (directory != nullptr) closedir(directory);
+    return found;
+  }
   gpucap_device gauges(pid_t pid, size_t device = 0) { return segment(pid).devices.at(device).gauges; }
 };
 
 TEST_F(LiveLimitTest, AnEventTellsHowLongTheDriverTook) {
   Told a(capped("2G"));
   ASSERT_EQ(a.does("start"), 0);
-  for (int i = 0; i < 3; ++i) {  // the pace of the processor's counter is known after a few milliseconds
-    usleep(15000);
-    ASSERT_EQ(a.take("alloc", 100 * kMiB), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(a.take("alloc", 100 * kMiB), 0);
+  const auto latencies = latencies_ns(a.pid);
+  ASSERT_EQ(latencies.size(), 3u);
+  for (const uint32_t ns : latencies) {
+    EXPECT_GT(ns, 10u);
+    EXPECT_LT(ns, 1000000000u);
   }
-  const std::string prefix = std::to_string(a.pid) + ".";
-  DIR* directory = opendir((folder_ + "/segments").c_str());
-  ASSERT_NE(directory, nullptr);
-  int charges = 0;
-  uint32_t latency_ns = 0;
-  while (const dirent* entry = readdir(directory)) {
-    wire::SegmentReader reader;
-    int error_number = 0;
-    if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
-    ASSERT_EQ(reader.open(dirfd(directory), entry->d_name, &error_number), wire::ReadError::kNone);
-    auto ring = reader.ring();
-    gpucap_event event = {};
-    while (ring.next(false, &event) == wire::RingStatus::kEvent) {
-      if (event.operation != GPUCAP_OP_CHARGE || event.kind != GPUCAP_KIND_LINEAR) continue;
-      ++charges;
-      latency_ns = event.latency_ns;
-    }
-  }
-  closedir(directory);
-  EXPECT_EQ(charges, 3);
-  EXPECT_GT(latency_ns, 10u);
-  EXPECT_LT(latency_ns, 1000000000u);
+}
+
+// Of smaller ones not each is timed, but none that is slow goes unseen.
+TEST_F(LiveLimitTest, OfSmallerRequestsOneInSixteenIsTimedAndEachThatIsSlow) {
+  Told a(capped("2G"));
+  ASSERT_EQ(a.does("start"), 0);
+  for (int i = 0; i < 32; ++i) ASSERT_EQ(a.take("alloc", 4 * kMiB), 0);
+  auto latencies = latencies_ns(a.pid);
+  EXPECT_EQ(latencies.size(), 32u);
+  EXPECT_EQ(std::count(latencies.begin(), latencies.end(), 0u), 30);
+
+  Environment slow = capped("2G");
+  slow["FAKE_CUDA_SLOW"] = "cuMemAlloc_v2=40";
+  Told b(slow);
+  ASSERT_EQ(b.does("start"), 0);
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(b.take("alloc", 4 * kMiB), 0);
+  latencies = latencies_ns(b.pid);
+  EXPECT_EQ(latencies.size(), 5u);
+  for (const uint32_t ns : latencies) EXPECT_GE(ns, 20'000'000u);
 }
 
 TEST_F(LiveLimitTest, ActsAtTheNextRequestAndTakesNothingAway) {

@@ -1,6 +1,6 @@
-// The state of the fake driver in one process, and the door through which every exported function enters: failures on
-// demand, the call log, "not initialised", "no context", and the one lock. Everything else here is called under that
-// lock. What memory costs is charged through take() and give(), nowhere else.
+// The state of the fake driver in one process, and the door through which every exported function enters: failures and
+// slowness on demand, the call log, "not initialised", "no context", and the one lock. Everything else here is called
+// under that lock. What memory costs is charged through take() and give(), nowhere else.
 #pragma once
 
 #include <map>
@@ -100,6 +100,7 @@ template <class Body>
 CUresult enter(const char* name, Need need, Body body) {
   int injected = 0;
   CUresult result = CUDA_SUCCESS;
+  wait_on_demand(name);
   if (fails_on_demand(name, &injected)) {
     result = static_cast<CUresult>(injected);
   } else if (need != Need::kNothing && !may_be_used()) {  // before the lock: a fork may have left it held

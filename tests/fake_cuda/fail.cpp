@@ -1,4 +1,4 @@
-// See fail.h. Both variables are read once, at the first call.
+// See fail.h. The variables are read once, at the first call.
 #include "tests/fake_cuda/fail.h"
 
 #include <fcntl.h>
@@ -57,6 +57,19 @@ bool fails_on_demand(const char* name, int* code) {
     return true;
   }
   return false;
+}
+
+void wait_on_demand(const char* name) {
+  static const char* const text = std::getenv("FAKE_CUDA_SLOW");
+  if (text == nullptr) return;
+  const std::string rule = text;
+  const size_t equals = rule.find('=');
+  const long ms = equals == std::string::npos ? 0 : std::atol(rule.c_str() + equals + 1);
+  if (ms <= 0) {
+    std::fprintf(stderr, "fake cuda: FAKE_CUDA_SLOW: \"%s\" is not name=milliseconds\n", text);
+    std::abort();
+  }
+  if (rule.compare(0, equals, name) == 0) ::usleep(static_cast<useconds_t>(ms) * 1000);
 }
 
 void log_call(const char* name, int result) {

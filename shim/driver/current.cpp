@@ -72,7 +72,7 @@ void forget_number(uint8_t number) {
   if (number != 0) known[number] = {};
 }
 
-Current current(Process& process) {
+[[gnu::hot]] Current current(Process& process) {
   CUcontext context = nullptr;
   if (real().cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return {};
   Remembered& memory = remembered;

@@ -12,14 +12,18 @@ namespace {
 
 constexpr uint64_t kLookInterval_ns = 10'000'000;
 // NVML takes the longer, the more blocks the process has (23 us with none, 150 us with 1700 of 2 MiB; measured), so
-// that looks are made rarer there: they take half a per cent of the time at most.
-constexpr uint64_t kLooksShare = 200;
+// that looks are made rarer there: they take half a per cent of the time at most, and a tenth of one where the driver's
+// share has stood still for a while.
+constexpr uint64_t kLooksShare = 200, kLooksShareOfSettled = 1000;
 constexpr uint64_t kLongestInterval_ns = 1'000'000'000;
 constexpr uint64_t kSooner = 10;  // after an inexact look, and while there is something new
 constexpr int kExactTries = 50;
 // A program that has just begun something new (first launches take local memory, libraries load their kernels) is
-// looked at more closely when it synchronises: it may rest right after, and nobody would look again.
+// looked at more often, and more closely when it synchronises: it may rest right after, and nobody would look again.
 constexpr uint64_t kNewThingsFor_ns = 2'000'000'000;
+
+// Clocks may differ by a tick, so `then` may be a little later than `now`.
+bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then && now - then >= than; }
 
 // How much room there is, for needs_look().
 void note_room(Device& device) {
@@ -34,7 +38,8 @@ void note_room(Device& device) {
                           std::memory_order_relaxed);
 }
 
-void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
+// True if the driver's share is another than before.
+bool take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
   const int64_t before = device.ledger.driver();
   set_driver_share(device, driver);
   note_room(device);
@@ -43,13 +48,14 @@ void take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
     device.group->keep_alive();
     publish_group(device);
   }
-  if (driver == before) return;
+  if (driver == before) return false;
   device.driver_changed_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
   Event event;
   event.operation = GPUCAP_OP_DRIVER;
   event.kind = GPUCAP_KIND_CONTEXT;
   event.bytes = static_cast<uint64_t>(driver < 0 ? 0 : driver);
   process.telemetry().record(device, event);
+  return true;
 }
 
 // What the ledger says that NVML must see, and at most may see.
@@ -68,6 +74,14 @@ uint64_t interval_of(const Device& device) {
   return interval < kLookInterval_ns ? kLookInterval_ns : interval;
 }
 
+// When the figures of a look that NVML answered within that time will be old.
+void set_interval(Device& device, uint64_t began_ns, uint64_t answer_ns, bool settled) {
+  const uint64_t interval_ns = answer_ns * (settled ? kLooksShareOfSettled : kLooksShare);
+  device.look_interval_ns.store(interval_ns > kLongestInterval_ns ? kLongestInterval_ns : interval_ns,
+                                std::memory_order_relaxed);
+  device.look_due_ns.store(began_ns + interval_of(device), std::memory_order_relaxed);
+}
+
 // One reading, under the look lock. True if it is exact; otherwise the figure can only have raised the driver's share,
 // and another look follows soon.
 bool look_once(Process& process, Device& device, bool* known) {
@@ -81,10 +95,9 @@ bool look_once(Process& process, Device& device, bool* known) {
   const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
   // The shorter of the last two, for a thread may be stopped in the middle of one.
   const uint64_t took_ns = monotonic_ns() - began_ns, before_ns = device.look_took_ns.exchange(took_ns);
-  const uint64_t interval_ns = (before_ns != 0 && before_ns < took_ns ? before_ns : took_ns) * kLooksShare;
-  device.look_interval_ns.store(interval_ns > kLongestInterval_ns ? kLongestInterval_ns : interval_ns,
-                                std::memory_order_relaxed);
-  device.look_due_ns.store(began_ns + interval_of(device), std::memory_order_relaxed);
+  const uint64_t answer_ns = before_ns != 0 && before_ns < took_ns ? before_ns : took_ns;
+  set_interval(device, began_ns, answer_ns,
+               is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, began_ns));
   *known = truth >= 0;
   if (truth < 0) {
     note_room(device);
@@ -100,19 +113,17 @@ bool look_once(Process& process, Device& device, bool* known) {
   if (exact) {
     const int64_t driver = listed ? truth - after.charged : 0;
     device.driver_exact.store(driver, std::memory_order_relaxed);
-    take_note(process, device, truth, driver);
+    if (take_note(process, device, truth, driver)) set_interval(device, began_ns, answer_ns, false);
     raise_peak(device);
     return true;
   }
   // Calls were under way: the truth may hold what is only promised yet, and may lack what is charged and already freed.
   // What neither can explain is the driver's.
   const int64_t surely = truth - (before.at_most > after.at_most ? before.at_most : after.at_most);
-  if (surely > device.ledger.driver()) take_note(process, device, truth, surely);
+  if (surely > device.ledger.driver() && take_note(process, device, truth, surely))
+    set_interval(device, began_ns, answer_ns, false);
   return false;
 }
-
-// Clocks may differ by a tick, so `then` may be a little later than `now`.
-bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then && now - then >= than; }
 
 // After needs_look(), which reads the coarse clock.
 bool is_new_to_it(const Device& device) {

@@ -125,7 +125,7 @@ Verdict reserve_otherwise(Process& process, Device& device, const Request& reque
   return Verdict::kGranted;
 }
 
-void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
+[[gnu::hot]] void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
   if (taken != 0) {
     if (kind == GPUCAP_KIND_MANAGED) device.managed_bytes.fetch_add(static_cast<int64_t>(taken));
     if (int64_t* gauge = gauge_of(*device.gauge, kind)) add(*gauge, static_cast<int64_t>(taken));
@@ -146,7 +146,7 @@ void end_kept_promises(Device& device) {
   }
 }
 
-void charge(Device& device, gpucap_kind kind, int64_t delta) {
+[[gnu::hot]] void charge(Device& device, gpucap_kind kind, int64_t delta) {
   if (delta == 0) return;
   if (kind == GPUCAP_KIND_MANAGED) device.managed_bytes.fetch_add(delta);
   if (int64_t* gauge = gauge_of(*device.gauge, kind)) add(*gauge, delta);
@@ -165,7 +165,7 @@ void set_driver_share(Device& device, int64_t bytes) {
 }
 
 // By the last exact figure of the driver's share: an inexact one can be too high for a moment, and a peak stays.
-void raise_peak(Device& device) {
+[[gnu::hot]] void raise_peak(Device& device) {
   const int64_t held = device.ledger.committed() + device.driver_exact.load(std::memory_order_relaxed);
   const auto used = static_cast<uint64_t>(held < 0 ? 0 : held);
   uint64_t peak = device.peak_bytes.load(std::memory_order_relaxed);

@@ -86,7 +86,8 @@ inline void count_promised(Device& device, int64_t delta) {
 
 // The common case of reserve(), built into its callers: no group, figures that hold, and room. `or_kept`: a promise
 // that the thread keeps will do.
-[[nodiscard]] inline bool try_quickly(Process& process, Device& device, uint64_t bytes, bool or_kept = false) {
+[[nodiscard, gnu::hot]] inline bool try_quickly(Process& process, Device& device, uint64_t bytes,
+                                                bool or_kept = false) {
   if (bytes == 0 || device.group != nullptr || !device.active.load(std::memory_order_acquire)) return false;
   refresh_limit(process, device);
   if (needs_look(device, bytes)) [[unlikely]]
@@ -110,7 +111,7 @@ inline void count_promised(Device& device, int64_t delta) {
 
 // The driver's answer: of the promise, `taken` bytes became real and are of this kind.
 void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken);
-inline void settle(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
+[[gnu::hot]] inline void settle(Device& device, gpucap_kind kind, uint64_t promised, uint64_t taken) {
   if (taken != 0 || device.group != nullptr) return settle_otherwise(device, kind, promised, taken);
   if (promised == 0) return;
   device.ledger.settle(promised, 0);

@@ -45,7 +45,7 @@ class Telemetry {
   void record(const Device& device, const Event& event);
   // The same for the thread's latest call into the driver, if it took or gave back memory; nearly all events are of
   // this kind. What was not timed has the time of the coarse clock.
-  void record_call(const Device& device, CallNames names, uint64_t address, uint64_t bytes) {
+  [[gnu::hot]] void record_call(const Device& device, CallNames names, uint64_t address, uint64_t bytes) {
     ThreadWords& thread = this_thread();
     const uint32_t lane = thread.lane;
     const bool publishes = ring_.attached();

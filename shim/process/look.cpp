@@ -16,7 +16,8 @@ constexpr uint64_t kLookInterval_ns = 10'000'000;
 // share has stood still for a while.
 constexpr uint64_t kLooksShare = 200, kLooksShareOfSettled = 1000;
 constexpr uint64_t kLongestInterval_ns = 1'000'000'000;
-constexpr uint64_t kSooner = 10;  // after an inexact look, and while there is something new
+constexpr uint64_t kSooner = 10;        // after an inexact look, and while there is something new
+constexpr uint32_t kInexactAtMost = 4;  // in a row, before an exact one is waited for
 constexpr int kExactTries = 50;
 // A program that has just begun something new (first launches take local memory, libraries load their kernels) is
 // looked at more often, and more closely when it synchronises: it may rest right after, and nobody would look again.
@@ -87,7 +88,9 @@ void set_interval(Device& device, uint64_t began_ns, uint64_t answer_ns, bool se
 bool look_once(Process& process, Device& device, bool* known) {
   process.bring_up_to_date(device);
   device.stale.store(false);  // whatever marked it before is in the figures that are read from here on
-  device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  const uint64_t now_ns = monotonic_ns();
+  device.looked_at_ns.store(now_ns, std::memory_order_relaxed);
+  device.look_due_ns.store(now_ns + interval_of(device), std::memory_order_relaxed);  // nobody else need look meanwhile
   const uint64_t begun = flights_begun(device);
   const bool quiet = all_ended(device, begun);
   const Expected before = expected_of(device);
@@ -125,6 +128,17 @@ bool look_once(Process& process, Device& device, bool* known) {
   return false;
 }
 
+// After an inexact look the next comes soon, for it may have been chance; after several, no sooner than any other.
+void note_inexact(Device& device, bool was_waited_for) {
+  uint32_t in_a_row = 0;
+  if (device.inexact.load(std::memory_order_relaxed))
+    in_a_row = was_waited_for ? 1 : device.inexact_in_a_row.load(std::memory_order_relaxed) + 1;
+  device.inexact_in_a_row.store(in_a_row, std::memory_order_relaxed);
+  if (in_a_row == 1 && !was_waited_for)
+    device.look_due_ns.store(device.looked_at_ns.load(std::memory_order_relaxed) + interval_of(device) / kSooner,
+                             std::memory_order_relaxed);
+}
+
 // After needs_look(), which reads the coarse clock.
 bool is_new_to_it(const Device& device) {
   const uint64_t changed_at_ns = device.driver_changed_at_ns.load(std::memory_order_relaxed);
@@ -134,11 +148,10 @@ bool is_new_to_it(const Device& device) {
 
 }  // namespace
 
-bool is_due(Device& device) {
-  const bool inexact = device.inexact.load(std::memory_order_relaxed);
-  const uint64_t interval = inexact ? interval_of(device) / kSooner : interval_of(device);
-  return is_older(device.looked_at_ns.load(std::memory_order_relaxed), interval,
-                  inexact ? monotonic_ns() : coarse_ns());
+bool is_merely_old(const Device& device) {
+  return !device.stale.load(std::memory_order_relaxed) &&
+         thread_words.coarse_ns > device.look_due_ns.load(std::memory_order_relaxed) &&
+         device.inexact_in_a_row.load(std::memory_order_relaxed) < kInexactAtMost;
 }
 
 bool look(Process& process, Device& device, bool exact) {
@@ -152,6 +165,7 @@ bool look(Process& process, Device& device, bool exact) {
     if (look_once(process, device, &known) || !known) break;
     if (tries <= 10) sched_yield();
   }
+  note_inexact(device, exact);
   device.look_lock.unlock();
   errno = saved;
   return known;

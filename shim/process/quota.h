@@ -42,17 +42,14 @@ inline void refresh_limit(Process& process, Device& device) {
 // least.
 inline constexpr uint64_t kSmallRequest = uint64_t{32} << 20;
 
-// Whether NVML must be asked before so much may be granted.
-[[nodiscard]] __attribute__((cold)) bool is_due(Device& device);
+// Whether NVML must be asked before so much may be granted. The coarse clock is some milliseconds behind, which does no
+// harm: a figure may be that much older.
 [[nodiscard]] inline bool needs_look(Device& device, uint64_t bytes) {
-  // The coarse clock is some milliseconds behind, which matters to the short interval after an inexact look only.
   const uint64_t now_ns = thread_words.coarse_ns = coarse_ns();
   if (device.stale.load(std::memory_order_relaxed)) [[unlikely]]
     return true;
-  if (device.inexact.load(std::memory_order_relaxed) || now_ns > device.look_due_ns.load(std::memory_order_relaxed))
-      [[unlikely]] {
-    if (is_due(device)) return true;
-  }
+  if (now_ns > device.look_due_ns.load(std::memory_order_relaxed)) [[unlikely]]
+    return true;
   // A small request where nothing more is held than at the look: the same room is there, and the ledger says whether it
   // is enough.
   const int64_t committed = device.ledger.committed();
@@ -60,6 +57,10 @@ inline constexpr uint64_t kSmallRequest = uint64_t{32} << 20;
   const int64_t room = device.look_above.load(std::memory_order_relaxed) - committed;
   return room < 0 || bytes > static_cast<uint64_t>(room);
 }
+// After needs_look(): whether time has passed and nothing else is amiss. Then one reading will do, exact or not: it
+// shows what the driver has taken at least, and nobody has to wait for a moment without calls under way, which a
+// program with many threads hardly has. Every few times it is waited for all the same.
+[[nodiscard]] __attribute__((cold)) bool is_merely_old(const Device& device);
 
 // A charge that shrinks by itself (a pool) leaves the driver's share wrong until the next look, and marks it stale
 // first. Whoever was granted memory on the shrunk charge sees the mark.

@@ -235,6 +235,30 @@ TEST_F(QuickCallsTest, FiguresThatHaveHeldForLongAreAskedForMoreRarely) {
   FakeCard::during_look = nullptr;
 }
 
+// Another thread is in the driver all the time, as in a program with many: figures that are merely old are read once.
+TEST_F(QuickCallsTest, ALookThatIsDueDoesNotWaitForCallsUnderWay) {
+  begin("8G");
+  ASSERT_TRUE(take(kGiB));
+  begin_flight(*device_);
+  const auto looks_when_old = [&] {
+    device_->look_due_ns = 0;
+    const int before = FakeCard::looks;
+    EXPECT_EQ(ask(kMiB), Verdict::kGranted);
+    settle(*device_, GPUCAP_KIND_LINEAR, kMiB, 0);
+    return FakeCard::looks - before;
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (int i = round == 0 ? 0 : 1; i < 4; ++i) EXPECT_EQ(looks_when_old(), 1);
+    EXPECT_GT(looks_when_old(), 1) << "but now and then a quiet moment is waited for";
+  }
+  FakeCard::truth_bytes += static_cast<int64_t>(6 * kGiB);  // and what the driver surely has is seen at once
+  EXPECT_EQ(looks_when_old(), 1);
+  EXPECT_EQ(used(), 7 * kGiB);
+  end_flight(*device_);
+  device_->look_due_ns = 0;
+  EXPECT_EQ(ask(2 * kGiB), Verdict::kRefused);
+}
+
 TEST_F(QuickCallsTest, EventsOfAThreadAreNeverToldAsEarlierThanTheOneBefore) {
   begin("8G");
   ThreadWords& thread = this_thread();

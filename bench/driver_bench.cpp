@@ -2,7 +2,8 @@
 // of gpucap. One JSON object a line on stdout.
 //   driver_bench list
 //   driver_bench run CASE [key=value ...] [rounds=N] [operations=N]   one line a round
-//   driver_bench once [at_ns=T]       cuInit (at T on CLOCK_MONOTONIC), context and first allocation, each timed
+//   driver_bench once [at_ns=T]       cuInit (at T on CLOCK_MONOTONIC), context and first allocation, each timed;
+//                                     with init_only=1 cuInit alone
 //   driver_bench serve [nvml=1]       lines on stdin: "open CASE [key=value ...]", "run OPERATIONS", "rss", "close"
 // With nvml=1 the program starts NVML by itself, after cuInit: what that alone costs.
 // Keys of a case: bytes, live, threads, fill, fill_to_share (see cases.h), and core: pin the thread to that core.
@@ -111,6 +112,10 @@ int once(const Words& words) {
   const uint64_t start = now_ns();
   check(cuda.cuInit(0), "cuInit");
   const uint64_t initialised = now_ns();
+  if (number(words, "init_only", 0) != 0) {
+    std::printf("{\"init_ns\": %llu}\n", static_cast<unsigned long long>(initialised - start));
+    return 0;
+  }
   if (number(words, "nvml", 0) != 0) start_nvml();
   start_driver();
   const uint64_t in_context = now_ns();

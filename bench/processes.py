@@ -150,6 +150,26 @@ class ProcessPair:
         self.with_it.close()
 
 
+def quietest_core():
+    """The processor that runs a short loop fastest at this moment: in a virtual machine others' work may sit on its other half."""
+    allowed = os.sched_getaffinity(0)
+
+    def taken_ns(core):
+        os.sched_setaffinity(0, {core})
+        taken = []
+        for _ in range(15):
+            start = time.perf_counter_ns()
+            for _ in range(5000):
+                pass
+            taken.append(time.perf_counter_ns() - start)
+        return spread.median(taken)
+
+    try:
+        return min(allowed, key=taken_ns)
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def open_line(case, options):
     return " ".join(["open", case] + ["%s=%s" % item for item in options.items()])
 
@@ -157,26 +177,29 @@ def open_line(case, options):
 class Until:
     """When to stop: the noise is small enough, or the time is up, or so many pairs of processes have been made."""
 
-    def __init__(self, seconds, noise=0.01, most_groups=200):
+    def __init__(self, seconds, noise=0.01, most_groups=200, fewest_groups=spread.ENOUGH_GROUPS):
         self.deadline = time.monotonic() + seconds
-        self.noise, self.most_groups = noise, most_groups
+        self.noise, self.most_groups, self.fewest_groups = noise, most_groups, fewest_groups
 
     def time_is_up(self):
         return time.monotonic() >= self.deadline
 
     def quiet(self, pairs):
         noise = pairs.noise()
-        return len(pairs.groups) >= self.most_groups or (noise is not None and noise < self.noise)
+        if len(pairs.groups) >= self.most_groups:
+            return True
+        return len(pairs.groups) >= self.fewest_groups and noise is not None and noise < self.noise
 
 
 STEADY_AFTER_S, STEADY_ROUND_NS, STEADY_FOURS = 2.2, 3e7, 10
 
 
-def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=20, environment_without=None, steady=()):
+def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=20, environment_without=None, steady=(),
+            pin=False):
     """Measures rows {name: (case, options)} with one pair of processes after the other until every row is quiet.
 
     Returns {name: summary}. All rows that are not quiet yet are measured in each pair of processes. Of the names in `steady`: see
-    rows.Row.
+    rows.Row. `pin`: both run their loop on one core, the quietest at that moment.
     """
     measured = {name: spread.Pairs() for name in rows}
     number = 0
@@ -190,7 +213,7 @@ def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=2
                 if until.time_is_up() and measured[name].count() > 0:
                     break
                 case, options = rows[name]
-                both.open(case, **options)
+                both.open(case, **options, **({"core": quietest_core()} if pin else {}))
                 if name in steady:
                     time.sleep(STEADY_AFTER_S)
                 operations = both.operations_for(STEADY_ROUND_NS if name in steady else round_ns)

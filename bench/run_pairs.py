@@ -21,6 +21,7 @@ import processes
 import report
 import rows
 import single
+import spread
 from processes import Failed, Place, ProcessPair, Skipped, Until
 
 
@@ -30,7 +31,6 @@ class Run:
         self.place = Place(arguments.build.resolve(), arguments.out.resolve(), arguments.fake)
         self.place.out.mkdir(parents=True, exist_ok=True)
         self.results, self.parts, self.notes, self.failed = {}, {}, [], False
-        self.core = max(os.sched_getaffinity(0))  # single-threaded loops of both sides share one core
 
     def wanted(self, name):
         return re.search(self.arguments.only, name) is not None
@@ -48,12 +48,10 @@ class Run:
         chosen = self.chosen(some_rows)
         if not chosen:
             return
-        if pin:
-            chosen = {name: (case, dict(options, core=self.core)) for name, (case, options) in chosen.items()}
         quick = self.arguments.quick
         until = Until(seconds, most_groups=1 if quick else 200)
         found = processes.measure(self.place, self.command(), chosen, until, self.place.preloaded(limit),
-                                  round_ns=3e5 if quick else 3e6, fours=2 if quick else 20, steady=self.steady(some_rows))
+                                  round_ns=3e5 if quick else 3e6, fours=2 if quick else 20, steady=self.steady(some_rows), pin=pin)
         for name, summary in found.items():
             if summary is None:
                 self.notes.append("%s: no time was left for it" % name)
@@ -89,7 +87,8 @@ class Run:
         for index, name in enumerate(allocators):
             some = {row.name: (row.case, {"empty_cache": row.options["empty_cache"]}) for row in chosen if row.options["allocator"] == name}
             setting = {"PYTORCH_CUDA_ALLOC_CONF": rows.ALLOCATORS[name]} if rows.ALLOCATORS[name] else {}
-            until = Until((deadline - time.monotonic()) / (len(allocators) - index), most_groups=1 if self.arguments.quick else 200)
+            until = Until((deadline - time.monotonic()) / (len(allocators) - index), most_groups=1 if self.arguments.quick else 200,
+                          fewest_groups=spread.FEWEST_GROUPS)
             found = processes.measure(self.place, command, some, until, self.place.preloaded("64G", **setting),
                                       round_ns=2e7 if self.arguments.quick else 1e8, fours=1 if self.arguments.quick else 5,
                                       environment_without=dict(self.place.plain, **setting))

@@ -47,7 +47,8 @@ class Scaling:
         until = Until(self.arguments.seconds, noise=0.005, most_groups=1 if quick else spread.FEWEST_GROUPS + 3)
         found = processes.measure(self.place, [self.place.program("driver_bench"), "serve"], {case: (case, options)}, until,
                                   environment_with or self.place.preloaded(limit), round_ns=3e5 if quick else 3e6,
-                                  fours=2 if quick else 20, environment_without=environment_without)
+                                  fours=2 if quick else 20, environment_without=environment_without,
+                                  pin=case in PAIRS)
         if found[case] is None:
             raise Failed("no time was left for %s" % case)
         return found[case]

@@ -86,7 +86,7 @@ def first_allocation(place, seconds):
 
 def _storm(place, environment, count):
     at_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 20000000 * max(1, count // 8)
-    command = [place.program("driver_bench"), "once", "at_ns=%d" % at_ns]
+    command = [place.program("driver_bench"), "once", "at_ns=%d" % at_ns, "init_only=1"]
     running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(count)]
     taken = []
     for process in running:
@@ -99,7 +99,7 @@ def _storm(place, environment, count):
 
 
 def storm(place, seconds, count=64, fewest=spread.FEWEST_GROUPS):
-    """Many processes that call cuInit at the same moment."""
+    """Many processes that call cuInit at the same moment, and nothing after it."""
     until = processes.Until(seconds)
     middles, tails = spread.Pairs(), spread.Pairs()
     while len(middles.groups) < fewest or not until.time_is_up():

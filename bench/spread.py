@@ -8,6 +8,7 @@ import random
 
 RESAMPLES = 1000
 FEWEST_GROUPS = 5  # below that an interval would be a guess
+ENOUGH_GROUPS = 9  # all of so few on one side of the truth, by chance, is less than one in a hundred: not before that is a row done
 
 
 def median(values):

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/driver/call.h"
+#include "shim/driver/first_uses.h"
 #include "shim/driver/step.h"
 
 namespace gpucap::driver::context {
@@ -74,6 +75,7 @@ CUresult retain_primary(const Call<Function>& call, CUcontext* out, CUdevice dev
 
 template <typename Function>
 CUresult release_primary(const Call<Function>& call, CUdevice device) {
+  const first_uses::Unloading unloading;
   const CUresult result = call();
   primary_released(result, device);
   return result;
@@ -91,6 +93,7 @@ CUresult create_green(const Call<Function>& call, CUgreenCtx* out, CUdevice devi
 
 template <typename Function>
 CUresult destroy(const Call<Function>& call, CUcontext context) {
+  const first_uses::Unloading unloading;
   const uint8_t number = begin_destroy(context);
   const CUresult result = call();
   end_destroy(result, context, number);

@@ -5,6 +5,7 @@
 #include "shim/driver/array.h"
 #include "shim/driver/call.h"
 #include "shim/driver/context.h"
+#include "shim/driver/first_uses.h"
 #include "shim/driver/graph.h"
 #include "shim/driver/info.h"
 #include "shim/driver/linear.h"

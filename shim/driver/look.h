@@ -5,6 +5,7 @@
 
 #include "shim/driver/call.h"
 #include "shim/driver/current.h"
+#include "shim/driver/first_uses.h"
 #include "shim/driver/pool.h"
 #include "shim/process/process.h"
 
@@ -21,6 +22,37 @@ CUresult after(const Call<Function>& call) {
   const CUresult result = call();
   something_moved();  // also after a failure: part of the work may have been done
   return result;
+}
+
+// A look-up whose answer is a handle, whose first use may load something.
+template <typename Function, typename Handle>
+CUresult after_look_up(const Call<Function>& call, Handle* out) {
+  const first_uses::Moment moment(call.api());
+  const CUresult result = call();
+  if (result != CUDA_SUCCESS || out == nullptr) {
+    something_moved();
+  } else if (!moment.had(first_uses::key_of(*out))) {
+    something_moved();
+    moment.note(first_uses::key_of(*out));
+  }
+  return result;
+}
+
+template <typename Function>
+CUresult after_load(const Call<Function>& call, uint64_t key) {
+  const first_uses::Moment moment(call.api());
+  const bool had = moment.had(key);
+  const CUresult result = call();
+  if (had) return result;
+  something_moved();
+  if (result == CUDA_SUCCESS) moment.note(key);
+  return result;
+}
+
+template <typename Function>
+CUresult after_unload(const Call<Function>& call) {
+  const first_uses::Unloading unloading;
+  return after(call);
 }
 
 template <typename Function>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim/driver/call.h"
+#include "shim/driver/first_uses.h"
 #include "shim/driver/step.h"
 
 namespace gpucap::driver::undoable {
@@ -86,8 +87,12 @@ CUresult create_stream(const Call<Function>& call, CUstream* out) {
 // A look-up by which a library is loaded into the current context. What was loaded goes with the library only, so the
 // program, told that there is no memory, has to unload that; but no second library gets past the cap.
 template <typename Function, typename Handle>
-CUresult first_use(const Call<Function>& call, Handle* out) {
-  return load_with(call, out, 0, [](Handle) {});
+CUresult first_use(const Call<Function>& call, uint64_t key, Handle* out) {
+  const first_uses::Moment moment(call.api());
+  if (moment.had(key)) return call();
+  const CUresult result = load_with(call, out, 0, [](Handle) {});
+  if (result == CUDA_SUCCESS) moment.note(key);
+  return result;
 }
 
 }  // namespace gpucap::driver::undoable

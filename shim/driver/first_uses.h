@@ -1,0 +1,48 @@
+// Which kernels, functions and libraries have had their first use in a context. That is when the driver loads them;
+// later look-ups take nothing, so nobody need ask NVML. Some libraries look their kernels up before each launch (cuDNN:
+// hundreds of times a training step). Forgets the least it may: what is not known is looked at once more. Any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/driver/real_driver.h"
+
+namespace gpucap::driver::first_uses {
+
+// The key of a handle, or of a name within what a handle stands for.
+template <typename Handle>
+uint64_t key_of(Handle* handle) {
+  return reinterpret_cast<uint64_t>(handle);
+}
+template <typename Handle>
+uint64_t key_of(Handle* handle, const char* name) {
+  uint64_t key = 0xcbf29ce484222325u ^ reinterpret_cast<uint64_t>(handle);  // FNV-1a
+  for (; name != nullptr && *name != '\0'; ++name) key = (key ^ static_cast<unsigned char>(*name)) * 0x100000001b3u;
+  return key;
+}
+
+// Made before the call that may be a first use, in the current context. What one entry point has found is no first use
+// for another: a kernel can be looked up without being loaded.
+class Moment {
+ public:
+  explicit Moment(Api api);
+  [[nodiscard]] bool had(uint64_t key) const;  // there was a first use before
+  void note(uint64_t key) const;               // now there was
+
+ private:
+  uint64_t mark_of(uint64_t key) const;
+  uint64_t context_ = 0;  // 0: none is current, or something is being unloaded
+  uint64_t epoch_ = 0;
+  uint64_t api_ = 0;
+};
+
+// Lives as long as a call that unloads something or ends a context. Handles may come back after it.
+class Unloading {
+ public:
+  Unloading();
+  ~Unloading();
+  Unloading(const Unloading&) = delete;
+  Unloading& operator=(const Unloading&) = delete;
+};
+
+}  // namespace gpucap::driver::first_uses

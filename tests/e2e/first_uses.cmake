@@ -1,0 +1,11 @@
+# Kernels that are looked up again and again.
+add_executable(e2e_first_uses_program first_uses_program.cpp)
+target_include_directories(e2e_first_uses_program PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(e2e_first_uses_program PRIVATE fake_libcuda gpucap_cuda_headers gpucap_warnings ${CMAKE_DL_LIBS})
+target_link_options(e2e_first_uses_program PRIVATE -pthread)
+set_target_properties(e2e_first_uses_program PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/e2e BUILD_WITH_INSTALL_RPATH ON)
+add_executable(e2e_first_uses_test first_uses_test.cpp)
+target_link_libraries(e2e_first_uses_test PRIVATE gpucap_wire_reader fake_truth_file gpucap_warnings GTest::gtest_main)
+target_compile_definitions(e2e_first_uses_test PRIVATE ${e2e_definitions} FIRST_USES_PROGRAM="$<TARGET_FILE:e2e_first_uses_program>")
+add_dependencies(e2e_first_uses_test gpucap_shim e2e_first_uses_program fake_libnvidia_ml)
+gtest_discover_tests(e2e_first_uses_test TEST_PREFIX "e2e." PROPERTIES LABELS e2e TIMEOUT 120)

@@ -39,7 +39,7 @@ class Place:
         self.segments = pathlib.Path(tempfile.mkdtemp(prefix="gpucap-bench-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
         atexit.register(shutil.rmtree, self.segments, True)
         self.plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("GPUCAP_")}
-        self.plain["PYTHONDONTWRITEBYTECODE"] = "1"
+        self.plain.update(PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0")  # two Pythons differ by several per cent by their seeds
         if fake:
             self.plain["LD_LIBRARY_PATH"] = str(build / "fake_cuda")
             self.plain["FAKE_CUDA_STATE"] = str(out / "fake-cuda-state")

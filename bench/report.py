@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the table of costs from what run_pairs.py measured.
 
-    bench/report.py RESULTS.json [...] > table.md        several runs: a later one's rows take the place of earlier ones'
+    bench/report.py RESULTS.json [...] > table.md        several runs: the pairs of a row that more than one has measured
+                                                     are pooled; of rows that are no comparison the last figure stands
 
 Reads and prints; measures nothing.
 """
@@ -9,6 +10,7 @@ import json
 import sys
 
 import rows
+import spread
 
 VERDICTS = {rows.AIM: "aim reached", rows.MUST: "kept", "missed": "**missed**", "noisy": "not decided", "": ""}
 
@@ -64,7 +66,9 @@ def table(head, lines):
 def markdown(runs):
     everything, parts, notes = {}, {}, []
     for run in runs:
-        everything.update(run["rows"])
+        for name, summary in run["rows"].items():
+            before = everything.get(name, {})
+            everything[name] = spread.pooled([before, summary]) if "groups" in before and "groups" in summary else summary
         parts.update(run["parts_ns"])
         notes += run["notes"]
     text = ""

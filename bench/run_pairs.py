@@ -87,10 +87,9 @@ class Run:
         for index, name in enumerate(allocators):
             some = {row.name: (row.case, {"empty_cache": row.options["empty_cache"]}) for row in chosen if row.options["allocator"] == name}
             setting = {"PYTORCH_CUDA_ALLOC_CONF": rows.ALLOCATORS[name]} if rows.ALLOCATORS[name] else {}
-            until = Until((deadline - time.monotonic()) / (len(allocators) - index), most_groups=1 if self.arguments.quick else 200,
-                          fewest_groups=spread.FEWEST_GROUPS)
+            until = Until((deadline - time.monotonic()) / (len(allocators) - index), most_groups=1 if self.arguments.quick else 200)
             found = processes.measure(self.place, command, some, until, self.place.preloaded("64G", **setting),
-                                      round_ns=2e7 if self.arguments.quick else 1e8, fours=1 if self.arguments.quick else 5,
+                                      round_ns=2e7 if self.arguments.quick else 1e8, fours=1 if self.arguments.quick else 3, pin=True,
                                       environment_without=dict(self.place.plain, **setting))
             for row_name, summary in found.items():
                 if summary is None:

@@ -39,11 +39,16 @@ def interval(groups, seed=1):
     return found[int(RESAMPLES * 0.025)], found[int(RESAMPLES * 0.975) - 1]
 
 
+def pooled(summaries):
+    """One summary of several of the same row: their pairs of processes together."""
+    return dict(summaries[-1], **Pairs([group for one in summaries for group in one["groups"]]).summary())
+
+
 class Pairs:
     """What was measured of one row: groups of (without, with), in ns an operation."""
 
-    def __init__(self):
-        self.groups = []
+    def __init__(self, groups=()):
+        self.groups = [list(group) for group in groups]
 
     def new_group(self):
         self.groups.append([])
@@ -66,7 +71,8 @@ class Pairs:
         groups = self._full_groups(lambda pair: pair)
         if not groups:
             return None
-        result = {"pairs": self.count(), "process_pairs": len(groups)}
+        result = {"pairs": self.count(), "process_pairs": len(groups),
+                  "groups": [[[round(one, 1) for one in pair] for pair in group] for group in groups]}
         for name, value in (("without_ns", lambda pair: pair[0]), ("with_ns", lambda pair: pair[1]),
                             ("added_ns", lambda pair: pair[1] - pair[0]), ("ratio", lambda pair: pair[1] / pair[0])):
             by_group = [[value(pair) for pair in group] for group in groups]

@@ -27,6 +27,12 @@ class Spread(unittest.TestCase):
         self.assertIsNone(pairs.noise())
         self.assertIsNone(pairs.summary()["ratio_interval"])
 
+    def test_runs_of_the_same_row_are_pooled_pair_by_pair(self):
+        first, second = [[(100, 110), (100, 112)]] * 3, [[(50, 60)]] * 4
+        together = spread.pooled([pairs_of(first).summary(), pairs_of(second).summary()])
+        self.assertEqual(together, pairs_of(first + second).summary())
+        self.assertEqual(together["process_pairs"], 7)
+
     def test_the_same_ratio_everywhere_is_known_exactly(self):
         summary = pairs_of([[(100, 110), (200, 220)]] * 6).summary()
         self.assertAlmostEqual(summary["ratio"], 1.1)

@@ -1,9 +1,12 @@
 """Training steps of three models, timed: a small MLP, a ResNet-50 and a transformer of some 100 million parameters.
 
 A program that is measured, with and without the preload; run_pairs.py speaks to it as to driver_bench. Needs PyTorch with
-CUDA and nothing else. It knows nothing of gpucap. Lines on stdin: "open MODEL [empty_cache=1] [batch=N]", "run STEPS", "close".
+CUDA and nothing else. It knows nothing of gpucap. Lines on stdin: "open MODEL [empty_cache=1] [batch=N] [core=N]", "run STEPS",
+"close". With core=N all threads of the program are pinned to that one: they take turns in a step anyway. The two large models have batches
+that keep the card busy, as in training; the small one is bound by the processor, which is where a cost of each call would show.
 """
 import json
+import os
 import sys
 import time
 
@@ -79,11 +82,11 @@ class Training:
             self.model = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
             self.data, self.wanted = torch.randn(batch, 784), torch.randint(10, (batch,))
         elif name == "resnet50":
-            batch = batch or 32
+            batch = batch or 128
             self.model = resnet50()
             self.data, self.wanted = torch.randn(batch, 3, 224, 224), torch.randint(1000, (batch,))
         elif name == "transformer":
-            batch = batch or 8
+            batch = batch or 64
             self.model = Transformer()
             self.data = torch.randint(32000, (batch, 256))
             self.wanted = torch.randint(32000, (batch * 256,))
@@ -118,6 +121,14 @@ class Training:
 WARM_UP_S = 2.2
 
 
+def pin(core):
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            os.sched_setaffinity(int(thread), {core})
+        except OSError:
+            pass  # it ended meanwhile
+
+
 def main():
     if not torch.cuda.is_available():
         say(missing="PyTorch with a card that it can use")
@@ -131,6 +142,8 @@ def main():
         if words[0] == "open":
             training = None
             torch.cuda.empty_cache()
+            if "core" in options:
+                pin(int(options["core"]))
             training = Training(words[1], int(options.get("batch", 0)), options.get("empty_cache") == "1")
             # A program that has just begun is looked at more closely for two seconds; what is measured comes after.
             began = time.monotonic()

@@ -120,11 +120,12 @@ void primary_retained(CUcontext context, CUdevice device) {
   if (device >= 0 && device < kMaxDevices) primary_contexts[device] = context;
 }
 
-void primary_released(CUresult result, CUdevice device) {
-  if (result != CUDA_SUCCESS || device < 0 || device >= kMaxDevices || primary_is_active(device)) return;
+bool primary_released(CUresult result, CUdevice device) {
+  if (result != CUDA_SUCCESS || device < 0 || device >= kMaxDevices || primary_is_active(device)) return false;
   CUcontext context = primary_contexts[device];
   primary_contexts[device] = nullptr;
   if (context != nullptr) gone(context);
+  return true;
 }
 
 }  // namespace gpucap::driver::context

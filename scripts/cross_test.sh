@@ -15,7 +15,7 @@ cd "$root"
 # preloaded, the cap by every way of allocating, groups, limits that change, the policy file, pools, look-ups of symbols, several
 # runtimes, plugins, NVML; what damaged files do; and the demonstration with the two programs.
 programs="e2e_test e2e_group_test wire_test process_test e2e_symbols_test e2e_nvml_test e2e_policy_test e2e_pool_growth_test
-e2e_runtime_test e2e_deepbind_test core_test fake_cuda_test tools_test screen_test group_interleaving_test"
+e2e_first_uses_test e2e_runtime_test e2e_deepbind_test core_test fake_cuda_test tools_test screen_test group_interleaving_test"
 fuzz="fuzz_limits_replay fuzz_on_limit_replay fuzz_policy_replay fuzz_segment_replay"
 # What is left out, because the emulator is not the machine.
 # A process's life and groups under death: they start, kill and time hundreds of processes.

@@ -37,7 +37,7 @@ void gone(CUcontext context);
 // at once.
 uint8_t begin_destroy(CUcontext context);
 void end_destroy(CUresult result, CUcontext context, uint8_t number);
-// True if it went: others may hold it still.
+// False if it is there still: others hold it.
 bool primary_released(CUresult result, CUdevice device);
 [[nodiscard]] bool primary_is_active(CUdevice device);
 void primary_retained(CUcontext context, CUdevice device);
@@ -68,6 +68,7 @@ CUresult create_with(const Call<Function>& call, Context* out, CUdevice device, 
 template <typename Function>
 CUresult retain_primary(const Call<Function>& call, CUcontext* out, CUdevice device) {
   if (primary_is_active(device)) return call();
+  const first_uses::Unloading unloading;  // whatever it held is gone, also where its end went unseen
   const CUresult result =
       create_with(call, out, device, 0, [&](CUcontext) { real().cuDevicePrimaryCtxRelease_v2(device); });
   if (result == CUDA_SUCCESS && out != nullptr) primary_retained(*out, device);
@@ -79,6 +80,15 @@ CUresult release_primary(const Call<Function>& call, CUdevice device) {
   first_uses::Unloading unloading;
   const CUresult result = call();
   if (!primary_released(result, device)) unloading.nothing_went();
+  return result;
+}
+
+// Ends it whoever holds it.
+template <typename Function>
+CUresult reset_primary(const Call<Function>& call, CUdevice device) {
+  const first_uses::Unloading unloading;
+  const CUresult result = call();
+  primary_released(result, device);
   return result;
 }
 

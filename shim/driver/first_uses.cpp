@@ -5,18 +5,16 @@
 namespace gpucap::driver::first_uses {
 namespace {
 
-// A set of marks, each of a key, an entry point, a context and an epoch; two of them are the same by chance once in 2
-// to the 64 only, and then one look is not made. A row holds eight; a ninth takes the place of one of them.
-constexpr uint64_t kRows = 2048, kWays = 8;
+// A set of marks, each of a key, an entry point, a context, an epoch and how often; two of them are the same by chance
+// once in 2 to the 63 only, and then one look is not made. A row holds eight; a ninth takes the place of one of them.
+constexpr uint64_t kRowBits = 12, kWays = 8;
 struct alignas(64) Row {
   std::atomic<uint64_t> marks[kWays];
 };
-constinit Row rows[kRows] = {};
+constinit Row rows[1 << kRowBits] = {};
 
 constinit std::atomic<uint64_t> epoch{1};
 constinit std::atomic<uint32_t> unloadings{0};
-
-Row& row_of(uint64_t mark) { return rows[mark >> 53]; }
 
 // Every bit of the word depends on every other (the finaliser of MurmurHash3).
 uint64_t mix(uint64_t word) {
@@ -33,25 +31,39 @@ Moment::Moment(Api api) : epoch_(epoch.load()), api_(static_cast<uint64_t>(api))
   context_ = reinterpret_cast<uint64_t>(context);
 }
 
-uint64_t Moment::mark_of(uint64_t key) const { return mix(mix(mix(key) ^ context_) ^ (epoch_ << 16 | api_)) | 1; }
+// What a key is called in the set: its row, and its marks after one use and after two.
+struct Moment::Name {
+  Row* row;
+  uint64_t first, second;
+};
 
-bool Moment::had(uint64_t key) const {
+Moment::Name Moment::name_of(uint64_t key) const {
+  const uint64_t base = mix(mix(mix(key) ^ context_) ^ (epoch_ << 16 | api_));
+  return {&rows[base >> (64 - kRowBits)], base | 1, mix(base) | 1};
+}
+
+bool Moment::had_both(uint64_t key) const {
   if (context_ == 0) return false;
-  const uint64_t mark = mark_of(key);
-  for (const std::atomic<uint64_t>& other : row_of(mark).marks)
-    if (other.load(std::memory_order_relaxed) == mark) return true;
-  return false;
+  const Name name = name_of(key);
+  bool found = false;
+  for (const std::atomic<uint64_t>& mark : name.row->marks)
+    found = found || mark.load(std::memory_order_relaxed) == name.second;
+  return found && epoch.load() == epoch_ && unloadings.load() == 0;
 }
 
 void Moment::note(uint64_t key) const {
   if (context_ == 0) return;
-  const uint64_t mark = mark_of(key);
-  Row& row = row_of(mark);
-  for (std::atomic<uint64_t>& place : row.marks) {
-    uint64_t nothing = 0;
-    if (place.compare_exchange_strong(nothing, mark, std::memory_order_relaxed) || nothing == mark) return;
+  const Name name = name_of(key);
+  for (std::atomic<uint64_t>& mark : name.row->marks) {
+    uint64_t there = mark.load(std::memory_order_relaxed);
+    if (there == name.second) return;
+    if (there == name.first && mark.compare_exchange_strong(there, name.second, std::memory_order_relaxed)) return;
   }
-  row.marks[mark >> 1 & (kWays - 1)].store(mark, std::memory_order_relaxed);
+  for (std::atomic<uint64_t>& mark : name.row->marks) {
+    uint64_t nothing = 0;
+    if (mark.compare_exchange_strong(nothing, name.first, std::memory_order_relaxed)) return;
+  }
+  name.row->marks[name.second >> 1 & (kWays - 1)].store(name.first, std::memory_order_relaxed);
 }
 
 Unloading::Unloading() { unloadings.fetch_add(1); }

@@ -1,6 +1,7 @@
-// Which kernels, functions and libraries have had their first use in a context. That is when the driver loads them;
-// later look-ups take nothing, so nobody need ask NVML. Some libraries look their kernels up before each launch (cuDNN:
-// hundreds of times a training step). Forgets the least it may: what is not known is looked at once more. Any thread.
+// Which kernels, functions and libraries have had their first uses in a context. The driver loads them at the first
+// look-up, and takes local memory at the launch after it, which the second look-up lets see; later ones take nothing,
+// so nobody need ask NVML. Some libraries look their kernels up before each launch (cuDNN: hundreds of times a training
+// step). What is forgotten too early is looked at twice more. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ uint64_t key_of(Handle* handle) {
 }
 template <typename Handle>
 uint64_t key_of(Handle* handle, const char* name) {
-  uint64_t key = 0xcbf29ce484222325u ^ reinterpret_cast<uint64_t>(handle);  // FNV-1a
+  uint64_t key = 0xcbf29ce484222325u;  // FNV-1a
   for (; name != nullptr && *name != '\0'; ++name) key = (key ^ static_cast<unsigned char>(*name)) * 0x100000001b3u;
-  return key;
+  return key * 0x9e3779b97f4a7c15u + reinterpret_cast<uint64_t>(handle);
 }
 
 // Made before the call that may be a first use, in the current context. What one entry point has found is no first use
@@ -26,11 +27,13 @@ uint64_t key_of(Handle* handle, const char* name) {
 class Moment {
  public:
   explicit Moment(Api api);
-  [[nodiscard]] bool had(uint64_t key) const;  // there was a first use before
-  void note(uint64_t key) const;               // now there was
+  // There were a first and a second use before, and nothing has been unloaded up to now.
+  [[nodiscard]] bool had_both(uint64_t key) const;
+  void note(uint64_t key) const;  // now there was one more
 
  private:
-  uint64_t mark_of(uint64_t key) const;
+  struct Name;
+  [[nodiscard]] Name name_of(uint64_t key) const;
   uint64_t context_ = 0;  // 0: none is current, or something is being unloaded
   uint64_t epoch_ = 0;
   uint64_t api_ = 0;

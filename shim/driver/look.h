@@ -24,14 +24,14 @@ CUresult after(const Call<Function>& call) {
   return result;
 }
 
-// A look-up whose answer is a handle, whose first use may load something.
+// A look-up whose answer is a handle, whose first uses may take something.
 template <typename Function, typename Handle>
 CUresult after_look_up(const Call<Function>& call, Handle* out) {
   const first_uses::Moment moment(call.api());
   const CUresult result = call();
   if (result != CUDA_SUCCESS || out == nullptr) {
     something_moved();
-  } else if (!moment.had(first_uses::key_of(*out))) {
+  } else if (!moment.had_both(first_uses::key_of(*out))) {
     something_moved();
     moment.note(first_uses::key_of(*out));
   }
@@ -41,7 +41,7 @@ CUresult after_look_up(const Call<Function>& call, Handle* out) {
 template <typename Function>
 CUresult after_load(const Call<Function>& call, uint64_t key) {
   const first_uses::Moment moment(call.api());
-  const bool had = moment.had(key);
+  const bool had = moment.had_both(key);
   const CUresult result = call();
   if (had) return result;
   something_moved();

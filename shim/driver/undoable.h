@@ -34,6 +34,8 @@ class LoadStep {
   Go begin(Api api, uint64_t most);
   // False if what was loaded must go.
   [[nodiscard]] bool end(CUresult result);
+  // What was taken is known: no call of another thread was in the way of the look.
+  [[nodiscard]] bool is_certain() const { return !device_->inexact.load(std::memory_order_relaxed); }
   CUresult refuse();
 
  private:
@@ -89,9 +91,16 @@ CUresult create_stream(const Call<Function>& call, CUstream* out) {
 template <typename Function, typename Handle>
 CUresult first_use(const Call<Function>& call, uint64_t key, Handle* out) {
   const first_uses::Moment moment(call.api());
-  if (moment.had(key)) return call();
-  const CUresult result = load_with(call, out, 0, [](Handle) {});
-  if (result == CUDA_SUCCESS) moment.note(key);
+  if (out == nullptr || moment.had_both(key)) return call();
+  LoadStep step;
+  if (step.begin(call.api(), 0) == Go::kPass) return call();
+  const Handle before = *out;
+  const CUresult result = call();
+  if (!step.end(result)) {
+    *out = before;
+    return step.refuse();
+  }
+  if (result == CUDA_SUCCESS && step.is_certain()) moment.note(key);
   return result;
 }
 

@@ -59,7 +59,6 @@ struct alignas(64) Device {
   std::atomic<uint64_t> looked_at_ns{0};
   std::atomic<uint64_t> look_interval_ns{0};      // after which figures that hold are old
   std::atomic<uint64_t> look_took_ns{0};          // NVML's latest answer
-  std::atomic<uint32_t> inexact_in_a_row{0};      // looks, since one was exact or was made to be
   std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
   std::atomic<int64_t> driver_exact{0};
   std::atomic<uint64_t> peak_bytes{0};

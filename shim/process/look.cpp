@@ -16,8 +16,10 @@ constexpr uint64_t kLookInterval_ns = 10'000'000;
 // share has stood still for a while.
 constexpr uint64_t kLooksShare = 200, kLooksShareOfSettled = 1000;
 constexpr uint64_t kLongestInterval_ns = 1'000'000'000;
-constexpr uint64_t kSooner = 10;        // after an inexact look, and while there is something new
-constexpr uint32_t kInexactAtMost = 4;  // in a row, before an exact one is waited for
+constexpr uint64_t kSooner = 10;  // after an inexact look, and while there is something new
+// A call that stays in the driver for long (a free that waits for a kernel) makes each wait for an exact look a vain
+// one: the next comes after so many times what this one took.
+constexpr uint64_t kRestAfterVainWait = 10;
 constexpr int kExactTries = 50;
 // A program that has just begun something new (first launches take local memory, libraries load their kernels) is
 // looked at more often, and more closely when it synchronises: it may rest right after, and nobody would look again.
@@ -84,13 +86,12 @@ void set_interval(Device& device, uint64_t began_ns, uint64_t answer_ns, bool se
 }
 
 // One reading, under the look lock. True if it is exact; otherwise the figure can only have raised the driver's share,
-// and another look follows soon.
-bool look_once(Process& process, Device& device, bool* known) {
+// and another look follows soon. `*was_stale` becomes true if there was a mark.
+bool look_once(Process& process, Device& device, bool* known, bool* was_stale) {
   process.bring_up_to_date(device);
-  device.stale.store(false);  // whatever marked it before is in the figures that are read from here on
-  const uint64_t now_ns = monotonic_ns();
-  device.looked_at_ns.store(now_ns, std::memory_order_relaxed);
-  device.look_due_ns.store(now_ns + interval_of(device), std::memory_order_relaxed);  // nobody else need look meanwhile
+  // Whatever marked it before is in the figures that are read from here on.
+  if (device.stale.exchange(false)) *was_stale = true;
+  device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
   const uint64_t begun = flights_begun(device);
   const bool quiet = all_ended(device, begun);
   const Expected before = expected_of(device);
@@ -128,17 +129,6 @@ bool look_once(Process& process, Device& device, bool* known) {
   return false;
 }
 
-// After an inexact look the next comes soon, for it may have been chance; after several, no sooner than any other.
-void note_inexact(Device& device, bool was_waited_for) {
-  uint32_t in_a_row = 0;
-  if (device.inexact.load(std::memory_order_relaxed))
-    in_a_row = was_waited_for ? 1 : device.inexact_in_a_row.load(std::memory_order_relaxed) + 1;
-  device.inexact_in_a_row.store(in_a_row, std::memory_order_relaxed);
-  if (in_a_row == 1 && !was_waited_for)
-    device.look_due_ns.store(device.looked_at_ns.load(std::memory_order_relaxed) + interval_of(device) / kSooner,
-                             std::memory_order_relaxed);
-}
-
 // After needs_look(), which reads the coarse clock.
 bool is_new_to_it(const Device& device) {
   const uint64_t changed_at_ns = device.driver_changed_at_ns.load(std::memory_order_relaxed);
@@ -148,24 +138,29 @@ bool is_new_to_it(const Device& device) {
 
 }  // namespace
 
-bool is_merely_old(const Device& device) {
-  return !device.stale.load(std::memory_order_relaxed) &&
-         thread_words.coarse_ns > device.look_due_ns.load(std::memory_order_relaxed) &&
-         device.inexact_in_a_row.load(std::memory_order_relaxed) < kInexactAtMost;
-}
-
 bool look(Process& process, Device& device, bool exact) {
   if (!exact && !device.look_lock.try_lock()) return true;  // somebody is at it
   if (exact) device.look_lock.lock();
   const int saved = errno;
-  bool known = false;
-  for (int tries = 0; tries < (exact ? kExactTries : 1); ++tries) {
-    if (tries > 10)
-      usleep(200);  // a free that waits for a kernel can keep a flight open: 8 ms in all, then go on without
-    if (look_once(process, device, &known) || !known) break;
-    if (tries <= 10) sched_yield();
+  bool known = false, was_stale = false;
+  const uint64_t from_ns = monotonic_ns();
+  const int most_tries = exact ? kExactTries : 1;
+  for (int tries = 1; tries <= most_tries; ++tries) {
+    if (tries > 11) usleep(200);  // 8 ms in all, then go on without
+    // While calls are under way no reading is exact: NVML is asked in the end only. Until then the figures stay due, so
+    // that whoever begins a request waits as well, and a quiet moment comes.
+    const bool ask = tries == most_tries || all_ended(device, flights_begun(device));
+    if (ask && (look_once(process, device, &known, &was_stale) || !known)) break;
+    if (tries <= 11) sched_yield();
   }
-  note_inexact(device, exact);
+  if (known && device.inexact.load(std::memory_order_relaxed)) {
+    const uint64_t now_ns = monotonic_ns(), rest_ns = kRestAfterVainWait * (now_ns - from_ns);
+    const uint64_t interval_ns = interval_of(device);
+    device.look_due_ns.store(exact ? now_ns + (rest_ns > interval_ns ? rest_ns : interval_ns)
+                                   : device.looked_at_ns.load(std::memory_order_relaxed) + interval_ns / kSooner,
+                             std::memory_order_relaxed);
+    if (!exact && was_stale) mark_stale(device);  // the next request waits for an exact look
+  }
   device.look_lock.unlock();
   errno = saved;
   return known;

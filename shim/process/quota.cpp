@@ -111,12 +111,8 @@ Verdict reserve_otherwise(Process& process, Device& device, const Request& reque
   refresh_limit(process, device);
   const Bounds bounds = {device.ledger.limit(), device.group_policy_limit};
   const uint64_t ticket = device.group == nullptr ? 0 : ticket_of(process, device);
-  bool fresh = !needs_look(device, request.bytes);
-  if (!fresh && is_merely_old(device)) {
-    look(process, device, false);
-    fresh = !needs_look(device, request.bytes);
-  }
-  bool granted = fresh && try_both(device, request.bytes, bounds, ticket, false) == GPUCAP_REFUSED_BY_NOTHING;
+  bool granted = !needs_look(device, request.bytes) &&
+                 try_both(device, request.bytes, bounds, ticket, false) == GPUCAP_REFUSED_BY_NOTHING;
   if (!granted) granted = reserve_slow(process, device, request, ticket);
   if (!granted && request.to_the_end) {
     const Mode mode = process.config().on_limit.mode;

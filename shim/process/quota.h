@@ -57,10 +57,6 @@ inline constexpr uint64_t kSmallRequest = uint64_t{32} << 20;
   const int64_t room = device.look_above.load(std::memory_order_relaxed) - committed;
   return room < 0 || bytes > static_cast<uint64_t>(room);
 }
-// After needs_look(): whether time has passed and nothing else is amiss. Then one reading will do, exact or not: it
-// shows what the driver has taken at least, and nobody has to wait for a moment without calls under way, which a
-// program with many threads hardly has. Every few times it is waited for all the same.
-[[nodiscard]] __attribute__((cold)) bool is_merely_old(const Device& device);
 
 // A charge that shrinks by itself (a pool) leaves the driver's share wrong until the next look, and marks it stale
 // first. Whoever was granted memory on the shrunk charge sees the mark.

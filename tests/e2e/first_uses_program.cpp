@@ -1,6 +1,8 @@
 // A program that looks kernels up again and again, as libraries do before each launch, unloads and loads anew, and uses
 // several contexts and threads. Knows nothing of gpucap. Says "READY" after each step and waits for a line on stdin;
 // first_uses_test.cpp looks then.
+#include <unistd.h>
+
 #include <iostream>
 #include <string>
 #include <thread>
@@ -11,6 +13,7 @@
 namespace {
 
 constexpr const char* kImage = "FAKE code=4194304 local=0 kernels=a,b,c";
+constexpr const char* kHungry = "FAKE code=4194304 local=1024 kernels=a";  // takes local memory when it is launched
 constexpr const char* kTooLarge = "FAKE code=8589934592 local=0 kernels=a";
 CUcontext primary = nullptr;
 
@@ -97,22 +100,40 @@ int main() {
   must(use(library, "a"), "cuKernelGetFunction");
   pause_here();
 
+  // Looked up, launched, looked up, launched: what the first launch took.
+  usleep(30000);  // figures are old by then, and the synchronise right after the launches finds them looked at just now
+  CUlibrary hungry = load(kHungry);
+  for (int i = 0; i < 4; ++i) {
+    CUkernel kernel = nullptr;
+    must(cuLibraryGetKernel(&kernel, hungry, "a"), "cuLibraryGetKernel");
+    must(cuKernelGetFunction(&function, kernel), "cuKernelGetFunction");
+    must(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), "cuLaunchKernel");
+  }
+  must(cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();
+
   CUcontext second = nullptr;
   must(cuCtxCreate_v2(&second, 0, 0), "cuCtxCreate");
   must(use(library, "a"), "cuKernelGetFunction");  // loads it there, too
   pause_here();
-
   must(cuCtxDestroy_v2(second), "cuCtxDestroy");
-  must(cuCtxCreate_v2(&second, 0, 0), "cuCtxCreate");
-  must(use(library, "a"), "cuKernelGetFunction");
-  pause_here();
+
+  // The primary context goes and comes back under the same handle, for which the kernel is as good as before.
+  const CUcontext before = primary;
+  for (const bool by_reset : {false, true}) {
+    must(by_reset ? cuDevicePrimaryCtxReset_v2(0) : cuDevicePrimaryCtxRelease_v2(0), "the end of the context");
+    must(cuDevicePrimaryCtxRetain(&primary, 0), "cuDevicePrimaryCtxRetain");
+    must(primary == before ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, "the same handle");
+    must(cuCtxSetCurrent(primary), "cuCtxSetCurrent");
+    for (int i = 0; i < 3; ++i) must(use(library, "a"), "cuKernelGetFunction");
+    pause_here();
+  }
 
   CUlibrary large = load(kTooLarge);
   const CUresult result = use(large, "a");
   must(result == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN, "a library over the cap");
   must(cuLibraryUnload(large), "cuLibraryUnload");
-  must(cuCtxDestroy_v2(second), "cuCtxDestroy");
-  must(cuCtxSetCurrent(primary), "cuCtxSetCurrent");
+  must(cuCtxSynchronize(), "cuCtxSynchronize");
   pause_here();
 
   std::vector<std::thread> threads;

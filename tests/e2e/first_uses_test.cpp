@@ -44,8 +44,10 @@ TEST_F(FirstUses, AreLookedAtAndLaterOnesCostNothing) {
   step(child, "a thousand functions");
   EXPECT_LT(looks() - before, kDue);
   step(child, "unloaded and loaded anew");
+  step(child, "launched between look-ups");
   step(child, "in another context");
-  step(child, "in a context that has taken another's place");
+  step(child, "in a context that was released and came back");
+  step(child, "in a context that was reset and came back");
   step(child, "over the cap");
   step(child, "threads that use and unload");
   child.tell("\n");

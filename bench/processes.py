@@ -39,7 +39,7 @@ class Place:
         self.segments = pathlib.Path(tempfile.mkdtemp(prefix="gpucap-bench-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
         atexit.register(shutil.rmtree, self.segments, True)
         self.plain = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("GPUCAP_")}
-        self.plain.update(PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0")  # two Pythons differ by several per cent by their seeds
+        self.plain["PYTHONDONTWRITEBYTECODE"] = "1"
         if fake:
             self.plain["LD_LIBRARY_PATH"] = str(build / "fake_cuda")
             self.plain["FAKE_CUDA_STATE"] = str(out / "fake-cuda-state")
@@ -106,6 +106,8 @@ class ProcessPair:
         made = {}
         for with_it in (first_with, not first_with):
             environment = environment_with if with_it else environment_without or place.plain
+            # Two Pythons differ by several per cent by their hash seeds: another seed for each pair, the same on both sides.
+            environment = dict(environment, PYTHONHASHSEED=str(number + 1))
             made[with_it] = Served(command, environment, place.out / ("stderr-with" if with_it else "stderr-without"))
         self.without, self.with_it = made[False], made[True]
         for one in made.values():  # both start at once

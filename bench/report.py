@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the table of costs from what run_pairs.py measured.
 
-    bench/report.py RESULTS.json [...] > table.md        several runs: the pairs of a row that more than one has measured
-                                                     are pooled; of rows that are no comparison the last figure stands
+    bench/report.py RESULTS.json [...] > table.md        several runs: the pairs of a row that more than one run of the
+                                                     same library has measured are pooled; otherwise the last one stands
 
 Reads and prints; measures nothing.
 """
@@ -64,11 +64,13 @@ def table(head, lines):
 
 
 def markdown(runs):
-    everything, parts, notes = {}, {}, []
+    everything, measured, parts, notes = {}, {}, {}, []
     for run in runs:
+        same = [run["about"].get(key) for key in ("library", "fake", "quick")]
         for name, summary in run["rows"].items():
             before = everything.get(name, {})
-            everything[name] = spread.pooled([before, summary]) if "groups" in before and "groups" in summary else summary
+            pool = "groups" in before and "groups" in summary and measured[name] == same
+            everything[name], measured[name] = spread.pooled([before, summary]) if pool else summary, same
         parts.update(run["parts_ns"])
         notes += run["notes"]
     text = ""

@@ -8,6 +8,7 @@ is cut short leaves what it has. docs/benchmarks.md says what is measured and ho
 Exit status: 0 when every part ran or said what it lacks, 1 when one failed. A missed bound is no failure: it is a row.
 """
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -140,7 +141,8 @@ class Run:
 
     def write(self):
         about = {"when": time.strftime("%Y-%m-%d %H:%M"), "fake": self.place.fake, "quick": self.arguments.quick,
-                 "machine": machine(self.place), "command": " ".join(sys.argv[1:])}
+                 "machine": machine(self.place), "command": " ".join(sys.argv[1:]),
+                 "library": hashlib.sha256(self.place.library.read_bytes()).hexdigest()}
         whole = {"about": about, "rows": self.results, "parts_ns": self.parts, "notes": self.notes}
         (self.place.out / "results.json").write_text(json.dumps(whole, indent=1) + "\n")
         (self.place.out / "results.md").write_text(report.markdown([whole]))

@@ -44,7 +44,8 @@ class Scaling:
     def point(self, case, options, environment_with=None, environment_without=None, limit="16G"):
         """The summary of one paired measurement."""
         quick = self.arguments.quick
-        until = Until(self.arguments.seconds, noise=0.005, most_groups=1 if quick else spread.FEWEST_GROUPS + 3)
+        until = Until(self.arguments.seconds, noise=0.005, most_groups=1 if quick else spread.FEWEST_GROUPS + 3,
+                      fewest_groups=spread.FEWEST_GROUPS)
         found = processes.measure(self.place, [self.place.program("driver_bench"), "serve"], {case: (case, options)}, until,
                                   environment_with or self.place.preloaded(limit), round_ns=3e5 if quick else 3e6,
                                   fours=2 if quick else 20, environment_without=environment_without,

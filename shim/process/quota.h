@@ -170,7 +170,7 @@ inline uint64_t enforced_group_limit(const Process& process, const Device& devic
 // otherwise a figure taken while calls are under way can only raise the driver's share. Returns false where NVML has no
 // figure.
 bool look(Process& process, Device& device, bool exact);
-// look(), if something may have changed or the last look is more than 10 ms old.
+// look(), if something may have changed or the last look is due to be made again.
 void look_if_stale(Process& process, Device& device);
 // The same after a synchronise, where a program comes to rest and others will look at its figures.
 void look_at_rest(Process& process, Device& device);

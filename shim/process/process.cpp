@@ -141,6 +141,7 @@ void Process::activate_slow(Device& device) {
     if (truth != GPUCAP_TRUTH_NVML) lose_truth(device, truth);
     join_group(device);
     set(device.gauge->active, uint64_t{1});
+    device.driver_changed_at_ns.store(monotonic_ns(), std::memory_order_relaxed);  // all is new
     device.stale.store(true, std::memory_order_relaxed);
     device.active.store(true, std::memory_order_release);
   }

@@ -187,10 +187,10 @@ class Until:
         return time.monotonic() >= self.deadline
 
     def quiet(self, pairs):
+        if not self.fewest_groups <= len(pairs.groups) < self.most_groups:
+            return len(pairs.groups) >= self.most_groups
         noise = pairs.noise()
-        if len(pairs.groups) >= self.most_groups:
-            return True
-        return len(pairs.groups) >= self.fewest_groups and noise is not None and noise < self.noise
+        return noise is not None and noise < self.noise
 
 
 STEADY_AFTER_S, STEADY_ROUND_NS, STEADY_FOURS = 2.2, 3e7, 10

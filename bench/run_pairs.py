@@ -31,7 +31,7 @@ class Run:
         self.arguments = arguments
         self.place = Place(arguments.build.resolve(), arguments.out.resolve(), arguments.fake)
         self.place.out.mkdir(parents=True, exist_ok=True)
-        self.results, self.parts, self.notes, self.failed = {}, {}, [], False
+        self.results, self.parts, self.notes, self.failed, self.about = {}, {}, [], False, {}
 
     def wanted(self, name):
         return re.search(self.arguments.only, name) is not None
@@ -119,6 +119,8 @@ class Run:
 
     def run(self):
         seconds = 60.0 * self.arguments.minutes
+        self.about = {"fake": self.place.fake, "quick": self.arguments.quick, "machine": machine(self.place), "command": " ".join(sys.argv[1:]),
+                      "library": hashlib.sha256(self.place.library.read_bytes()).hexdigest()}
         # Share of the time that each part may take; what one leaves goes to the next.
         parts = [("calls", 0.2, lambda s: self.pairs(rows.CALLS, s)),
                  ("threads", 0.06, lambda s: self.pairs(rows.THREADS, s, pin=False)),
@@ -140,9 +142,7 @@ class Run:
         return 1 if self.failed else 0
 
     def write(self):
-        about = {"when": time.strftime("%Y-%m-%d %H:%M"), "fake": self.place.fake, "quick": self.arguments.quick,
-                 "machine": machine(self.place), "command": " ".join(sys.argv[1:]),
-                 "library": hashlib.sha256(self.place.library.read_bytes()).hexdigest()}
+        about = dict(self.about, when=time.strftime("%Y-%m-%d %H:%M"))
         whole = {"about": about, "rows": self.results, "parts_ns": self.parts, "notes": self.notes}
         (self.place.out / "results.json").write_text(json.dumps(whole, indent=1) + "\n")
         (self.place.out / "results.md").write_text(report.markdown([whole]))

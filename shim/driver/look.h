@@ -24,16 +24,22 @@ CUresult after(const Call<Function>& call) {
   return result;
 }
 
-// A look-up whose answer is a handle, whose first uses may take something.
+// After a call that may have been one of a key's first uses, and may have taken something.
+inline void note_use(const first_uses::Moment& moment, CUresult result, uint64_t key) {
+  if (moment.had_both(key)) return;
+  something_moved();
+  if (result == CUDA_SUCCESS) moment.note(key);
+}
+
+// A look-up whose answer is the handle that is used.
 template <typename Function, typename Handle>
 CUresult after_look_up(const Call<Function>& call, Handle* out) {
   const first_uses::Moment moment(call.api());
   const CUresult result = call();
-  if (result != CUDA_SUCCESS || out == nullptr) {
+  if (result == CUDA_SUCCESS && out != nullptr) {
+    note_use(moment, result, first_uses::key_of(*out));
+  } else {
     something_moved();
-  } else if (!moment.had_both(first_uses::key_of(*out))) {
-    something_moved();
-    moment.note(first_uses::key_of(*out));
   }
   return result;
 }
@@ -41,11 +47,8 @@ CUresult after_look_up(const Call<Function>& call, Handle* out) {
 template <typename Function>
 CUresult after_load(const Call<Function>& call, uint64_t key) {
   const first_uses::Moment moment(call.api());
-  const bool had = moment.had_both(key);
   const CUresult result = call();
-  if (had) return result;
-  something_moved();
-  if (result == CUDA_SUCCESS) moment.note(key);
+  note_use(moment, result, key);
   return result;
 }
 

@@ -59,8 +59,9 @@ CUresult LimitStep::end(CUresult result) {
 Go LoadStep::begin(Api api, uint64_t most) {
   process_ = Process::get();
   if (process_ == nullptr) return Go::kPass;
-  device_ = current(*process_).device;
-  if (device_ == nullptr || !device_->active.load(std::memory_order_acquire)) return Go::kPass;
+  Device* const device = current(*process_).device;
+  if (device == nullptr || !device->active.load(std::memory_order_acquire)) return Go::kPass;
+  device_ = device;
   api_ = api;
   look_if_stale(*process_, *device_);
   if (most != 0 && reserve(*process_, *device_, {most, static_cast<uint16_t>(api_), reclaim}) == Verdict::kRefused) {

@@ -34,8 +34,10 @@ class LoadStep {
   Go begin(Api api, uint64_t most);
   // False if what was loaded must go.
   [[nodiscard]] bool end(CUresult result);
-  // What was taken is known: no call of another thread was in the way of the look.
-  [[nodiscard]] bool is_certain() const { return !device_->inexact.load(std::memory_order_relaxed); }
+  // What was taken is known: there was a look, and no call of another thread was in its way.
+  [[nodiscard]] bool is_certain() const {
+    return device_ != nullptr && !device_->inexact.load(std::memory_order_relaxed);
+  }
   CUresult refuse();
 
  private:
@@ -57,9 +59,8 @@ CUresult set_limit(const Call<Function>& call, CUlimit limit, size_t value) {
 }
 
 template <typename Function, typename Handle, typename Unload>
-CUresult load_with(const Call<Function>& call, Handle* out, uint64_t most, Unload unload) {
+CUresult load_with(const Call<Function>& call, LoadStep& step, Handle* out, uint64_t most, Unload unload) {
   if (out == nullptr) return call();
-  LoadStep step;
   const Go go = step.begin(call.api(), most);
   if (go == Go::kPass) return call();
   if (go == Go::kRefuse) return step.refuse();
@@ -73,17 +74,20 @@ CUresult load_with(const Call<Function>& call, Handle* out, uint64_t most, Unloa
 
 template <typename Function>
 CUresult load_module(const Call<Function>& call, CUmodule* out) {
-  return load_with(call, out, 0, [](CUmodule module) { real().cuModuleUnload(module); });
+  LoadStep step;
+  return load_with(call, step, out, 0, [](CUmodule module) { real().cuModuleUnload(module); });
 }
 
 template <typename Function>
 CUresult load_library(const Call<Function>& call, CUlibrary* out) {
-  return load_with(call, out, 0, [](CUlibrary library) { real().cuLibraryUnload(library); });
+  LoadStep step;
+  return load_with(call, step, out, 0, [](CUlibrary library) { real().cuLibraryUnload(library); });
 }
 
 template <typename Function>
 CUresult create_stream(const Call<Function>& call, CUstream* out) {
-  return load_with(call, out, kMostOfStream, [](CUstream stream) { real().cuStreamDestroy_v2(stream); });
+  LoadStep step;
+  return load_with(call, step, out, kMostOfStream, [](CUstream stream) { real().cuStreamDestroy_v2(stream); });
 }
 
 // A look-up by which a library is loaded into the current context. What was loaded goes with the library only, so the
@@ -91,15 +95,9 @@ CUresult create_stream(const Call<Function>& call, CUstream* out) {
 template <typename Function, typename Handle>
 CUresult first_use(const Call<Function>& call, uint64_t key, Handle* out) {
   const first_uses::Moment moment(call.api());
-  if (out == nullptr || moment.had_both(key)) return call();
+  if (moment.had_both(key)) return call();
   LoadStep step;
-  if (step.begin(call.api(), 0) == Go::kPass) return call();
-  const Handle before = *out;
-  const CUresult result = call();
-  if (!step.end(result)) {
-    *out = before;
-    return step.refuse();
-  }
+  const CUresult result = load_with(call, step, out, 0, [](Handle) {});
   if (result == CUDA_SUCCESS && step.is_certain()) moment.note(key);
   return result;
 }

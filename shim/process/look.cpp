@@ -20,7 +20,7 @@ constexpr uint64_t kSooner = 10;  // after an inexact look, and while there is s
 // A call that stays in the driver for long (a free that waits for a kernel) makes each wait for an exact look a vain
 // one: the next comes after so many times what this one took.
 constexpr uint64_t kRestAfterVainWait = 10;
-constexpr int kExactTries = 50;
+constexpr int kExactTries = 50, kYields = 10;  // 8 ms in all, then go on without
 // A program that has just begun something new (first launches take local memory, libraries load their kernels) is
 // looked at more often, and more closely when it synchronises: it may rest right after, and nobody would look again.
 constexpr uint64_t kNewThingsFor_ns = 2'000'000'000;
@@ -41,8 +41,7 @@ void note_room(Device& device) {
                           std::memory_order_relaxed);
 }
 
-// True if the driver's share is another than before.
-bool take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
+void take_note(Process& process, Device& device, int64_t truth, int64_t driver) {
   const int64_t before = device.ledger.driver();
   set_driver_share(device, driver);
   note_room(device);
@@ -51,14 +50,13 @@ bool take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
     device.group->keep_alive();
     publish_group(device);
   }
-  if (driver == before) return false;
+  if (driver == before) return;
   device.driver_changed_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
   Event event;
   event.operation = GPUCAP_OP_DRIVER;
   event.kind = GPUCAP_KIND_CONTEXT;
   event.bytes = static_cast<uint64_t>(driver < 0 ? 0 : driver);
   process.telemetry().record(device, event);
-  return true;
 }
 
 // What the ledger says that NVML must see, and at most may see.
@@ -78,38 +76,27 @@ uint64_t interval_of(const Device& device) {
 }
 
 // When the figures of a look that NVML answered within that time will be old.
-void set_interval(Device& device, uint64_t began_ns, uint64_t answer_ns, bool settled) {
+void set_interval(Device& device, uint64_t began_ns, uint64_t answer_ns) {
+  const bool settled =
+      is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, began_ns);
   const uint64_t interval_ns = answer_ns * (settled ? kLooksShareOfSettled : kLooksShare);
   device.look_interval_ns.store(interval_ns > kLongestInterval_ns ? kLongestInterval_ns : interval_ns,
                                 std::memory_order_relaxed);
   device.look_due_ns.store(began_ns + interval_of(device), std::memory_order_relaxed);
 }
 
-// One reading, under the look lock. True if it is exact; otherwise the figure can only have raised the driver's share,
-// and another look follows soon. `*was_stale` becomes true if there was a mark.
-bool look_once(Process& process, Device& device, bool* known, bool* was_stale) {
-  process.bring_up_to_date(device);
-  // Whatever marked it before is in the figures that are read from here on.
-  if (device.stale.exchange(false)) *was_stale = true;
-  device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
-  const uint64_t begun = flights_begun(device);
-  const bool quiet = all_ended(device, begun);
-  const Expected before = expected_of(device);
-  const uint64_t began_ns = monotonic_ns();
-  const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
-  // The shorter of the last two, for a thread may be stopped in the middle of one.
-  const uint64_t took_ns = monotonic_ns() - began_ns, before_ns = device.look_took_ns.exchange(took_ns);
-  const uint64_t answer_ns = before_ns != 0 && before_ns < took_ns ? before_ns : took_ns;
-  set_interval(device, began_ns, answer_ns,
-               is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, began_ns));
-  *known = truth >= 0;
-  if (truth < 0) {
-    note_room(device);
-    return true;
-  }
+// How things stood before NVML was asked.
+struct Before {
+  uint64_t begun;
+  bool quiet;
+  Expected expected;
+};
+
+// What follows from NVML's answer. True if it is exact; otherwise the figure can only have raised the driver's share.
+bool conclude(Process& process, Device& device, const Before& before, int64_t truth) {
   const Expected after = expected_of(device);
   const bool moved = process.bring_up_to_date(device);
-  const bool exact = !moved && quiet && flights_begun(device) == begun;
+  const bool exact = !moved && before.quiet && flights_begun(device) == before.begun;
   device.inexact.store(!exact, std::memory_order_relaxed);
   // NVML lists a process on a card only while it has a context there; memory made without one (cuMemCreate, pools) is
   // on the card all the same, and then our own books are all there is.
@@ -117,16 +104,36 @@ bool look_once(Process& process, Device& device, bool* known, bool* was_stale) {
   if (exact) {
     const int64_t driver = listed ? truth - after.charged : 0;
     device.driver_exact.store(driver, std::memory_order_relaxed);
-    if (take_note(process, device, truth, driver)) set_interval(device, began_ns, answer_ns, false);
+    take_note(process, device, truth, driver);
     raise_peak(device);
     return true;
   }
   // Calls were under way: the truth may hold what is only promised yet, and may lack what is charged and already freed.
   // What neither can explain is the driver's.
-  const int64_t surely = truth - (before.at_most > after.at_most ? before.at_most : after.at_most);
-  if (surely > device.ledger.driver() && take_note(process, device, truth, surely))
-    set_interval(device, began_ns, answer_ns, false);
+  const int64_t at_most = before.expected.at_most > after.at_most ? before.expected.at_most : after.at_most;
+  if (truth - at_most > device.ledger.driver()) take_note(process, device, truth, truth - at_most);
   return false;
+}
+
+// One reading, under the look lock. True if it is exact, or there is none. `*was_stale` becomes true if there was a
+// mark.
+bool look_once(Process& process, Device& device, bool* known, bool* was_stale) {
+  process.bring_up_to_date(device);
+  // Whatever marked it before is in the figures that are read from here on.
+  if (device.stale.exchange(false)) *was_stale = true;
+  device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  const uint64_t begun = flights_begun(device);
+  const Before before = {begun, all_ended(device, begun), expected_of(device)};
+  const uint64_t began_ns = monotonic_ns();
+  const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
+  // The shorter of the last two, for a thread may be stopped in the middle of one.
+  const uint64_t took_ns = monotonic_ns() - began_ns, before_ns = device.look_took_ns.exchange(took_ns);
+  const uint64_t answer_ns = before_ns != 0 && before_ns < took_ns ? before_ns : took_ns;
+  *known = truth >= 0;
+  if (!*known) note_room(device);
+  const bool done = !*known || conclude(process, device, before, truth);
+  set_interval(device, began_ns, answer_ns);  // last: by now it is known whether there is something new
+  return done;
 }
 
 // After needs_look(), which reads the coarse clock.
@@ -146,12 +153,15 @@ bool look(Process& process, Device& device, bool exact) {
   const uint64_t from_ns = monotonic_ns();
   const int most_tries = exact ? kExactTries : 1;
   for (int tries = 1; tries <= most_tries; ++tries) {
-    if (tries > 11) usleep(200);  // 8 ms in all, then go on without
+    if (tries > 1 + kYields) {
+      usleep(200);
+    } else if (tries > 1) {
+      sched_yield();
+    }
     // While calls are under way no reading is exact: NVML is asked in the end only. Until then the figures stay due, so
     // that whoever begins a request waits as well, and a quiet moment comes.
     const bool ask = tries == most_tries || all_ended(device, flights_begun(device));
-    if (ask && (look_once(process, device, &known, &was_stale) || !known)) break;
-    if (tries <= 11) sched_yield();
+    if (ask && look_once(process, device, &known, &was_stale)) break;
   }
   if (known && device.inexact.load(std::memory_order_relaxed)) {
     const uint64_t now_ns = monotonic_ns(), rest_ns = kRestAfterVainWait * (now_ns - from_ns);

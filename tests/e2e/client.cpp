@@ -11,18 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "tests/e2e/steps.h"
 #include "tests/e2e/ways.h"
 
 namespace {
 
 DriverFunctions f;
-
-void pause_here() {
-  std::printf("READY\n");
-  std::fflush(stdout);
-  std::string line;
-  std::getline(std::cin, line);
-}
 
 void print_info(const char* prefix) {
   size_t free_bytes = 0, total_bytes = 0, device_bytes = 0;

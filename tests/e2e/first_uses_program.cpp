@@ -3,12 +3,12 @@
 // first_uses_test.cpp looks then.
 #include <unistd.h>
 
-#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/e2e/driver_functions.h"
+#include "tests/e2e/steps.h"
 
 namespace {
 
@@ -16,19 +16,6 @@ constexpr const char* kImage = "FAKE code=4194304 local=0 kernels=a,b,c";
 constexpr const char* kHungry = "FAKE code=4194304 local=1024 kernels=a";  // takes local memory when it is launched
 constexpr const char* kTooLarge = "FAKE code=8589934592 local=0 kernels=a";
 CUcontext primary = nullptr;
-
-void must(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("failed=%s %d\n", what, static_cast<int>(result));
-  std::exit(1);
-}
-
-void pause_here() {
-  std::printf("READY\n");
-  std::fflush(stdout);
-  std::string line;
-  std::getline(std::cin, line);
-}
 
 CUlibrary load(const char* image) {
   CUlibrary library = nullptr;

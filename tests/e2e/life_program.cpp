@@ -24,18 +24,12 @@
 #include <vector>
 
 #include "shim/driver/cuda.h"
+#include "tests/e2e/steps.h"
 
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 CUcontext context = nullptr;
-
-void pause_here(const char* mark = "READY") {
-  std::printf("%s\n", mark);
-  std::fflush(stdout);
-  std::string line;
-  std::getline(std::cin, line);
-}
 
 void start() {
   if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||

@@ -11,35 +11,24 @@ namespace {
 class LiveLimitTest : public World {
  protected:
   void set_limit(pid_t pid, uint64_t bytes, int ordinal = -1) {
-    const std::string folder = folder_ + "/segments", prefix = std::to_string(pid) + ".";
-    DIR* directory = opendir(folder.c_str());
-    ASSERT_NE(directory, nullptr);
-    int found = 0, error_number = 0;
-    while (const dirent* entry = readdir(directory)) {
-      if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
-      ++found;
-      EXPECT_EQ(wire::request_limit(dirfd(directory), entry->d_name, ordinal, bytes, &error_number),
-                wire::ControlError::kNone);
-    }
-    closedir(directory);
+    const int found = for_each_segment(pid, [&](int folder, const char* name) {
+      int error_number = 0;
+      EXPECT_EQ(wire::request_limit(folder, name, ordinal, bytes, &error_number), wire::ControlError::kNone);
+    });
     EXPECT_EQ(found, 1);
   }
   // Of the process's linear charges, oldest first.
   std::vector<uint32_t> latencies_ns(pid_t pid) {
-    const std::string prefix = std::to_string(pid) + ".";
     std::vector<uint32_t> found;
-    DIR* directory = opendir((folder_ + "/segments").c_str());
-    while (const dirent* entry = directory == nullptr ? nullptr : readdir(directory)) {
+    for_each_segment(pid, [&](int folder, const char* name) {
       wire::SegmentReader reader;
       int error_number = 0;
-      if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
-      EXPECT_EQ(reader.open(dirfd(directory), entry->d_name, &error_number), wire::ReadError::kNone);
+      EXPECT_EQ(reader.open(folder, name, &error_number), wire::ReadError::kNone);
       auto ring = reader.ring();
       gpucap_event event = {};
       while (ring.next(false, &event) == wire::RingStatus::kEvent)
         if (event.operation == GPUCAP_OP_CHARGE && event.kind == GPUCAP_KIND_LINEAR) found.push_back(event.latency_ns);
-    }
-    if (directory != nullptr) closedir(directory);
+    });
     return found;
   }
   gpucap_device gauges(pid_t pid, size_t device = 0) { return segment(pid).devices.at(device).gauges; }

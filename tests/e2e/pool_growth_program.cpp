@@ -1,30 +1,17 @@
 // A program that uses stream-ordered pools in the ways that decide what gpucap may take for granted about their size.
 // Knows nothing of gpucap. Says "READY" after each step and waits for a line on stdin; pool_growth_test.cpp looks then.
-#include <iostream>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "tests/e2e/driver_functions.h"
+#include "tests/e2e/steps.h"
 
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 DriverFunctions f;
 CUcontext context = nullptr;
-
-void must(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("failed=%s %d\n", what, static_cast<int>(result));
-  std::exit(1);
-}
-
-void pause_here() {
-  std::printf("READY\n");
-  std::fflush(stdout);
-  std::string line;
-  std::getline(std::cin, line);
-}
 
 CUdeviceptr take(size_t bytes) {
   CUdeviceptr pointer = 0;

@@ -54,21 +54,32 @@ class World : public testing::Test {
     return figures;
   }
 
+  // Calls use(descriptor of the folder, file name) for each segment of the process; how many there are.
+  template <class Use>
+  int for_each_segment(pid_t pid, Use use) {
+    const std::string folder = folder_ + "/segments", prefix = std::to_string(pid) + ".";
+    DIR* directory = opendir(folder.c_str());
+    if (directory == nullptr) return 0;
+    int found = 0;
+    while (const dirent* entry = readdir(directory)) {
+      if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
+      ++found;
+      use(dirfd(directory), entry->d_name);
+    }
+    closedir(directory);
+    return found;
+  }
+
   // The latest snapshot of the process's segment; no devices if there is none.
   wire::SegmentSnapshot segment(pid_t pid, wire::Liveness* liveness = nullptr) {
     wire::SegmentSnapshot snapshot;
-    const std::string folder = folder_ + "/segments", prefix = std::to_string(pid) + ".";
-    DIR* directory = opendir(folder.c_str());
-    if (directory == nullptr) return snapshot;
-    while (const dirent* entry = readdir(directory)) {
-      if (std::string(entry->d_name).rfind(prefix, 0) != 0) continue;
+    for_each_segment(pid, [&](int folder, const char* name) {
       wire::SegmentReader reader;
       int error_number = 0;
-      if (reader.open(dirfd(directory), entry->d_name, &error_number) != wire::ReadError::kNone) continue;
+      if (reader.open(folder, name, &error_number) != wire::ReadError::kNone) return;
       EXPECT_EQ(reader.snapshot(&snapshot, &error_number), wire::ReadError::kNone);
       if (liveness != nullptr) *liveness = reader.liveness().liveness;
-    }
-    closedir(directory);
+    });
     return snapshot;
   }
 

@@ -129,7 +129,15 @@ TEST_F(QuotaThreadsTest, TruthNeverPassesTheLimitWhileContextsComeAndGo) {
     }
   });
   std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) threads.emplace_back([this, t] { churn(static_cast<unsigned>(t), 150); });
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      auto seed = static_cast<unsigned>(t);
+      do {  // as long as it takes for some contexts to come and go meanwhile
+        churn(seed, 150);
+        seed += kThreads;
+      } while (contexts <= 3);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
   done = true;
   owner.join();

@@ -25,6 +25,7 @@ int enumerate(Device* devices, int most) {
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3], u[4],
              u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
     real().cuDeviceGetName(device.name, sizeof(device.name), handle);
+    real().cuDeviceGetPCIBusId(device.pci_bus_id, sizeof(device.pci_bus_id), handle);
     size_t bytes = 0;
     real().cuDeviceTotalMem_v2(&bytes, handle);
     device.physical_bytes = bytes;

@@ -16,7 +16,9 @@ struct Functions {
   bool tried = false;
   bool ready = false;
   Return (*init)() = nullptr;
+  Return (*handle_by_pci_bus_id)(const char*, DeviceHandle*) = nullptr;
   Return (*handle_by_uuid)(const char*, DeviceHandle*) = nullptr;
+  Return (*uuid)(DeviceHandle, char*, unsigned int) = nullptr;
   Return (*compute_processes)(DeviceHandle, unsigned int*, ProcessInfo*) = nullptr;
   Return (*memory_info)(DeviceHandle, Memory*) = nullptr;
 };
@@ -33,7 +35,9 @@ void load() {
   void* library = loader::load_library("libnvidia-ml.so.1");
   if (library == nullptr) return;
   find(library, "nvmlInit_v2", &functions.init);
+  find(library, "nvmlDeviceGetHandleByPciBusId_v2", &functions.handle_by_pci_bus_id);
   find(library, "nvmlDeviceGetHandleByUUID", &functions.handle_by_uuid);
+  find(library, "nvmlDeviceGetUUID", &functions.uuid);
   find(library, "nvmlDeviceGetComputeRunningProcesses_v3", &functions.compute_processes);
   if (functions.compute_processes == nullptr)
     find(library, "nvmlDeviceGetComputeRunningProcesses_v2", &functions.compute_processes);
@@ -93,8 +97,19 @@ int64_t keeping_errno(const Device& device) {
 int64_t read(const Device& device) { return keeping_errno<bytes_of_process>(device); }
 int64_t read_whole_device(const Device& device) { return keeping_errno<bytes_of_device>(device); }
 
+// By its place on the bus NVML finds a card without starting others (some 6 ms each); a search for a UUID may start
+// each that it comes across (NVML API reference).
+bool find_by_place(const Device& device, DeviceHandle* handle) {
+  if (functions.handle_by_pci_bus_id == nullptr || functions.uuid == nullptr || device.pci_bus_id[0] == '\0')
+    return false;
+  char uuid[kMaxUuidBytes] = {};
+  return functions.handle_by_pci_bus_id(device.pci_bus_id, handle) == kSuccess &&
+         functions.uuid(*handle, uuid, sizeof(uuid)) == kSuccess && strcmp(uuid, device.uuid_text) == 0;
+}
+
 // CUDA gives a MIG instance's UUID like a card's; NVML knows it by its own prefix.
 bool find_handle(const Device& device, DeviceHandle* handle) {
+  if (find_by_place(device, handle)) return true;
   if (functions.handle_by_uuid(device.uuid_text, handle) == kSuccess) return true;
   char instance[sizeof(device.uuid_text)];
   memcpy(instance, device.uuid_text, sizeof(instance));

@@ -76,6 +76,7 @@ struct alignas(64) Device {
   uint8_t uuid[16] = {};
   char uuid_text[48] = {};  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
   char name[64] = {};
+  char pci_bus_id[32] = {};  // "0000:1b:00.0"; empty: unknown
   uint64_t physical_bytes = 0;
 };
 static_assert(sizeof(core::Ledger) == 32);

@@ -240,6 +240,21 @@ TEST_F(Nvml, ADeviceIsIdentifiedOnce) {
   EXPECT_EQ(figures, 80) << "each query reaches NVML once";
 }
 
+// A search for its UUID would start every card before it in NVML.
+TEST_F(Nvml, OfManyCardsOnlyTheOneInUseIsLookedFor) {
+  const std::string log = folder_ + "/log";
+  output(with("2G", {{"FAKE_CUDA_LOG", log}, {"CUDA_VISIBLE_DEVICES", "1"}}), {"init", "cuda", "100"});
+  std::ifstream file(log);
+  int by_place = 0, by_search = 0;
+  for (std::string line; std::getline(file, line);) {
+    by_place += line.rfind("nvmlDeviceGetHandleByPciBusId", 0) == 0 ? 1 : 0;
+    by_search += line.rfind("nvmlDeviceGetHandleBy", 0) == 0 ? 1 : 0;
+  }
+  by_search -= by_place;
+  EXPECT_EQ(by_place, 1);
+  EXPECT_EQ(by_search, 0);
+}
+
 TEST_F(Nvml, AMigInstanceIsCappedByItsHandleAndItsCardIsNot) {
   const std::string instance = "MIG-5a1b2c3d-0000-5000-8000-000000000009";
   const std::vector<std::string> steps = show({"init"}, {"index:0", "uuid:" + instance});

@@ -57,6 +57,21 @@ class BackedRanges {
     end_change();
   }
 
+  // How much is known; for the thread that changes it.
+  [[nodiscard]] uint64_t known_bytes() const {
+    uint64_t bytes = 0;
+    for (int i = 0; i < count_.load(std::memory_order_relaxed); ++i) bytes += length(i);
+    return bytes;
+  }
+
+  // What is known in an epoch is known in a later one, too: nothing was taken back in between.
+  void carry_over(uint64_t from, uint64_t to) {
+    if (epoch_.load(std::memory_order_relaxed) != from) return;
+    begin_change();
+    epoch_.store(to, std::memory_order_relaxed);
+    end_change();
+  }
+
   void forget() {
     begin_change();
     count_.store(0, std::memory_order_relaxed);

@@ -20,10 +20,10 @@ void something_moved() {
   }
 }
 
-void put_right() {
+void put_right(const pool::ShrinkTime& time) {
   Process* process = Process::get();
   if (process == nullptr) return;
-  pool::refresh_shrinkable(*process);
+  pool::refresh_shrinkable(*process, time);
   for (int i = 0; i < process->device_count(); ++i) look_at_rest(*process, *process->device(i));
 }
 

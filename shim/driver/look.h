@@ -14,7 +14,7 @@ namespace gpucap::driver::look {
 // Brings the charges of pools and graphs up to what the driver says; true if any changed. Parts::before_look.
 bool bring_up_to_date(Process& process, Device& device);
 void something_moved();
-void put_right();
+void put_right(const pool::ShrinkTime& time);
 
 template <typename Function>
 CUresult after(const Call<Function>& call) {
@@ -62,7 +62,7 @@ template <typename Function>
 CUresult at_rest(const Call<Function>& call) {
   const pool::ShrinkTime time;
   const CUresult result = call();
-  put_right();
+  put_right(time);
   return result;
 }
 

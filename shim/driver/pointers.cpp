@@ -47,9 +47,9 @@ Timing Step::timing() const {
     pool::block_freed(*process_, record_);
   } else {
     const uint64_t bytes = small ? (block_emptied_ ? linear::kBlock : 0) : record_.bytes;
+    if (on_stream_) mark_stale(*device_);  // really free only when the stream gets there
     charge(*device_, kind(), -static_cast<int64_t>(bytes));
     end_flight(*device_);
-    if (on_stream_) mark_stale(*device_);  // really free only when the stream gets there
   }
   tell_release(*process_, *device_, api_, kind(), record_.key, record_.bytes);
 }

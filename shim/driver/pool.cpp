@@ -11,14 +11,9 @@ std::atomic<bool> capture_seen{false};
 
 namespace pool {
 
-std::atomic<bool> any_shrinkable{false};
+std::atomic<bool> any_frees{false};
 
 namespace {
-
-// Shrink times: started in the high half, under way in the low half. The whole word names an epoch.
-std::atomic<uint64_t> shrink_times{0};
-constexpr uint64_t kOneShrinkTime = (uint64_t{1} << 32) | 1;
-bool is_quiet(uint64_t epoch) { return static_cast<uint32_t>(epoch) == 0; }
 
 // Once any stream was captured, each request asks whether its own is capturing (some 20 ns).
 __attribute__((cold)) bool is_capturing(CUstream stream, Default stream_zero) {
@@ -54,8 +49,11 @@ __attribute__((cold)) bool find_route(Process& process, CUstream stream) {
 
 enum class Answer : uint8_t { kNone, kSame, kChanged };
 
-// The pool's lock is held.
-Answer refresh_locked(Process& process, Pool& pool) {
+// Who asks how much a pool has reserved.
+enum class By : uint8_t { kGrowth, kOther };
+
+// The pool's lock is held. `time`: when it may have shrunk, if that is over now.
+Answer refresh_locked(Process& process, Pool& pool, By by, const ShrinkTime* time = nullptr) {
   const UnnoticedByCaptures unnoticed;
   cuuint64_t reserved = 0;
   if (pool.destroyed ||
@@ -64,17 +62,42 @@ Answer refresh_locked(Process& process, Pool& pool) {
   Device* device = process.device(static_cast<int>(pool.ordinal));
   const int64_t change = pool.model.refresh(reserved);
   if (!pool.charged || device == nullptr) return Answer::kNone;
+  // What grew without anybody's asking lies where memory was thought to be.
+  if (change < 0 || (change > 0 && by != By::kGrowth)) pool.backed.forget();
   if (change < 0) {
-    pool.backed.forget();
-    mark_stale(*device);  // before the charge goes: see try_reserve_fresh
+    // Before the charge goes: see try_reserve_fresh.
+    if (time == nullptr || !time->unseen()) mark_stale(*device);
+  } else if (change == 0 && time != nullptr && time->undisturbed()) {
+    pool.backed.carry_over(time->before(), time->after());
   }
   charge(*device, pool.kind, change);
   return change == 0 ? Answer::kSame : Answer::kChanged;
 }
 
-bool refresh(Process& process, Pool& pool) {
+void refresh(Process& process, Pool& pool, const ShrinkTime& time) {
   const std::lock_guard guard(pool.lock);
-  return refresh_locked(process, pool) == Answer::kChanged;
+  refresh_locked(process, pool, By::kOther, &time);
+}
+
+bool has_memory(Pool& pool) {
+  const std::lock_guard guard(pool.lock);
+  return pool.model.reserved() != 0;
+}
+
+void trim_all(Process& process, Pool& pool) {
+  const std::lock_guard guard(pool.lock);
+  if (!pool.destroyed) real().cuMemPoolTrimTo(pool.handle, 0);
+  refresh_locked(process, pool, By::kOther);
+}
+
+// After a synchronise; true if it may shrink at a later one.
+bool refresh_freed(Process& process, Pool& pool, const ShrinkTime& time) {
+  const std::lock_guard guard(pool.lock);
+  Frees freed = Frees::kFreed, kept = Frees::kKept;
+  pool.frees.compare_exchange_strong(freed, Frees::kKept);  // before the driver is asked: a free from now on marks it
+  refresh_locked(process, pool, By::kOther, &time);
+  const bool over = pool.destroyed || pool.model.reserved() == 0;
+  return !over || !pool.frees.compare_exchange_strong(kept, Frees::kNone);
 }
 
 struct Outliving {
@@ -91,14 +114,6 @@ void mark_outliving(core::Record& record, void* argument) {
 
 }  // namespace
 
-// A program without pools has nothing to lose by a synchronise, and pays one load.
-ShrinkTime::ShrinkTime() : counted_(high_water() != 0) {
-  if (counted_) shrink_times.fetch_add(kOneShrinkTime);
-}
-ShrinkTime::~ShrinkTime() {
-  if (counted_) shrink_times.fetch_sub(1);
-}
-
 // Let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
 // not got there yet are waited for, as the driver does before it says that memory is out.
 void reclaim_pools(Process& process, Device& device) {
@@ -110,12 +125,11 @@ void reclaim_pools(Process& process, Device& device) {
     if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
         pool.destroyed)
       continue;
-    if (pool.model.reserved() == 0) continue;
-    any = any || pool.shrinkable.load();
+    if (!has_memory(pool)) continue;
     begin_flight(device);
-    real().cuMemPoolTrimTo(pool.handle, 0);
-    refresh(process, pool);
+    trim_all(process, pool);
     end_flight(device);
+    any = any || (pool.frees.load() == Frees::kFreed && has_memory(pool));
   }
   if (!any || capture_seen.load(std::memory_order_relaxed)) return;
   begin_flight(device);
@@ -125,8 +139,7 @@ void reclaim_pools(Process& process, Device& device) {
     if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
         pool.destroyed)
       continue;
-    real().cuMemPoolTrimTo(pool.handle, 0);
-    refresh(process, pool);
+    trim_all(process, pool);
   }
   end_flight(device);
 }
@@ -189,7 +202,7 @@ bool Step::find_named(CUmemoryPool handle, CUstream stream) {
 
 // A block within memory that was there before, and cannot have gone since, took nothing.
 bool Step::lies_in_backed(uint64_t address) const {
-  const uint64_t now = shrink_times.load();
+  const Epoch now = shrink_times.load();
   return now == epoch_ && is_quiet(now) && pool_->backed.holds(address, bytes_, now);
 }
 
@@ -197,12 +210,22 @@ bool Step::lies_in_backed(uint64_t address) const {
 void Step::charge_growth(uint64_t address) {
   const std::lock_guard guard(pool_->lock);
   // The charge of what grew comes in before the promise goes: whoever checks meanwhile sees too much, never too little.
-  const bool known = refresh_locked(*process_, *pool_) != Answer::kNone;
-  const uint64_t now = shrink_times.load();
-  if (known && now == epoch_ && is_quiet(now)) pool_->backed.add(address, bytes_, now);
+  const bool known = refresh_locked(*process_, *pool_, By::kGrowth) != Answer::kNone;
+  const Epoch now = shrink_times.load();
+  if (!known || now != epoch_ || !is_quiet(now)) return;
+  pool_->backed.add(address, bytes_, now);
+  // More than there is: some of it has moved.
+  if (pool_->backed.known_bytes() <= pool_->model.reserved()) return;
+  pool_->backed.forget();
+  pool_->backed.add(address, bytes_, now);
 }
 
 CUresult Step::failed(CUresult result) {
+  if (pool_->charged) {  // the driver may have looked for memory everywhere first
+    const std::lock_guard guard(pool_->lock);
+    pool_->backed.forget();
+    refresh_locked(*process_, *pool_, By::kOther);
+  }
   settle(*device_, pool_->kind, promised_, 0);
   end_flight(*device_);
   tell_failure(*process_, *device_, api_, pool_->kind, bytes_, result);
@@ -239,30 +262,36 @@ void outliving_block_freed(Process& process, Pool* pool) {
     last = pool->model.free_outliving();
     if (last && pool->charged) {
       Device* device = process.device(static_cast<int>(pool->ordinal));
-      charge(*device, pool->kind, pool->model.refresh(0));
       mark_stale(*device);  // gone when the stream gets there
+      charge(*device, pool->kind, pool->model.refresh(0));
     }
   }
   if (last) drop(process, pool);
 }
 
-void refresh_shrinkable(Process& process) {
-  if (!any_shrinkable.load()) return;
-  any_shrinkable.store(false);  // before the pools are looked at: a free from now on marks it again
+void refresh_shrinkable(Process& process, const ShrinkTime& time) {
+  if (!any_frees.load()) return;
+  const auto has_frees = [](const Pool& pool) {
+    return pool.in_use.load(std::memory_order_relaxed) && pool.frees.load() != Frees::kNone;
+  };
+  bool any = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
-    if (!pool.in_use.load(std::memory_order_relaxed)) continue;
-    if (!pool.shrinkable.exchange(false)) continue;
-    refresh(process, pool);
+    if (has_frees(pool) && refresh_freed(process, pool, time)) any = true;
   }
+  if (any) return;
+  any_frees.store(false);
+  for (uint32_t i = 0; i < high_water(); ++i)  // who freed meanwhile has seen it set
+    if (has_frees(*by_index(i))) any_frees.store(true);
 }
 
 bool refresh_all(Process& process, Device& device) {
   bool changed = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
-    if (pool.in_use.load(std::memory_order_relaxed) && pool.ordinal == device.ordinal && pool.model.reserved() != 0)
-      changed = refresh(process, pool) || changed;
+    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal) continue;
+    const std::lock_guard guard(pool.lock);  // whoever corrects its charge meanwhile is waited for
+    if (pool.model.reserved() != 0) changed = refresh_locked(process, pool, By::kOther) == Answer::kChanged || changed;
   }
   return changed;
 }
@@ -293,12 +322,18 @@ void begin_destroy(CUmemoryPool handle, Pool** known) {
     return;
   *known = by_index(record.link);
   forget_current(-1);
+  const std::lock_guard guard((*known)->lock);
+  (*known)->destroyed = true;  // from here on nobody asks the driver about it
 }
 
 void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
   Process* process = Process::get();
   if (process == nullptr || pool == nullptr) return;
   if (result != CUDA_SUCCESS) {
+    {
+      const std::lock_guard guard(pool->lock);
+      pool->destroyed = false;
+    }
     core::Record record;
     record.space = core::Space::kPool;
     record.key = reinterpret_cast<uint64_t>(handle);
@@ -311,23 +346,22 @@ void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
   bool empty = false;
   {
     const std::lock_guard guard(pool->lock);
-    pool->destroyed = true;
     // Blocks that are being freed at this moment are in no record, and free nothing here afterwards.
     Outliving outliving{index_of(pool), 0};
     process->table().edit_each(mark_outliving, &outliving);
     pool->model.outlived_by(outliving.blocks);
     empty = outliving.blocks == 0;
     Device* device = process->device(static_cast<int>(pool->ordinal));
-    if (empty && pool->charged) charge(*device, pool->kind, pool->model.refresh(0));
     mark_stale(*device);
+    if (empty && pool->charged) charge(*device, pool->kind, pool->model.refresh(0));
   }
   if (empty) drop(*process, pool);
 }
 
-void trimmed(CUmemoryPool handle) {
+void trimmed(CUmemoryPool handle, const ShrinkTime& time) {
   Process* process = Process::get();
   Pool* pool = process == nullptr ? nullptr : find(*process, handle);
-  if (pool != nullptr) refresh(*process, *pool);
+  if (pool != nullptr) refresh(*process, *pool, time);
 }
 
 void current_changed(CUdevice device) { forget_current(device); }

@@ -5,6 +5,7 @@
 
 #include "shim/driver/call.h"
 #include "shim/driver/current.h"
+#include "shim/driver/shrink_time.h"
 #include "shim/driver/step.h"
 
 namespace gpucap::driver::pool {
@@ -38,36 +39,22 @@ class Step {
 
   uint64_t bytes_ = 0;
   uint64_t promised_ = 0;
-  uint64_t epoch_ = 0;
-};
-
-// A time in which the driver may take memory back from pools: around calls that synchronise or trim, with what corrects
-// the charges afterwards. It does so then alone (the documented meaning of a release threshold), so outside of these
-// times what is backed stays backed.
-class ShrinkTime {
- public:
-  ShrinkTime();
-  ~ShrinkTime();
-  ShrinkTime(const ShrinkTime&) = delete;
-  ShrinkTime& operator=(const ShrinkTime&) = delete;
-
- private:
-  bool counted_;
+  Epoch epoch_ = 0;
 };
 
 void created(CUmemoryPool pool, const CUmemPoolProps& props);
 void imported(CUmemoryPool pool);
 void begin_destroy(CUmemoryPool pool, Pool** known);
 void end_destroy(CUresult result, CUmemoryPool pool, Pool* known);
-void trimmed(CUmemoryPool pool);
+void trimmed(CUmemoryPool pool, const ShrinkTime& time);
 void current_changed(CUdevice device);
 void capture_begun();
 
 // Makes every pool of the device give back what it keeps.
 void reclaim_pools(Process& process, Device& device);
 
-// Pools that a free may have let shrink: ask the driver and correct the charge. Cheap when there are none.
-void refresh_shrinkable(Process& process);
+// Pools that may have shrunk in that time: asks the driver and corrects their charges. Cheap when there are none.
+void refresh_shrinkable(Process& process, const ShrinkTime& time);
 // Asks for every pool of the device that holds memory; true if any charge changed. Part of every look, see
 // Parts::before_look.
 bool refresh_all(Process& process, Device& device);
@@ -117,7 +104,7 @@ template <typename Function>
 CUresult trim(const Call<Function>& call, CUmemoryPool pool) {
   const ShrinkTime time;
   const CUresult result = call();
-  if (result == CUDA_SUCCESS) trimmed(pool);
+  if (result == CUDA_SUCCESS) trimmed(pool, time);
   return result;
 }
 

@@ -46,7 +46,7 @@ Pool* add(Process& process, CUmemoryPool handle, uint32_t ordinal, gpucap_kind k
     pool->destroyed = false;
     pool->model = core::PoolModel();
     pool->backed.forget();
-    pool->shrinkable.store(false);
+    pool->frees.store(Frees::kNone);
   }
   core::Record record;
   record.space = core::Space::kPool;

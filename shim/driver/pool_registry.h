@@ -10,6 +10,10 @@
 
 namespace gpucap::driver::pool {
 
+// Whether a synchronise may let a pool shrink. kFreed: a block was freed since the last one; kKept: none was, but what
+// is there may still go, for other streams have not got to their frees, or its threshold falls.
+enum class Frees : uint8_t { kNone, kKept, kFreed };
+
 struct Pool {
   std::mutex lock;  // of model, destroyed and changes of backed; held across the driver's answer to "how much is
                     // reserved", so that answers stay in order
@@ -17,10 +21,10 @@ struct Pool {
   uint32_t ordinal = 0;
   gpucap_kind kind = GPUCAP_KIND_POOL;  // managed pools are charged as managed memory
   bool charged = true;                  // false: host memory, or exported by another process, which pays for it
-  bool destroyed = false;               // by the program; lives until its last block is freed
+  bool destroyed = false;               // by the program, or about to be; lives until its last block is freed
   std::atomic<bool> in_use{false};
-  std::atomic<bool> shrinkable{false};  // a block was freed since the charge was last brought up to date for that
-  core::BackedRanges backed;            // where a block can lie without having made the pool grow
+  std::atomic<Frees> frees{Frees::kNone};
+  core::BackedRanges backed;  // where a block can lie without having made the pool grow
   core::PoolModel model;
 };
 
@@ -32,14 +36,16 @@ inline Pool* by_index(uint32_t index) { return index < kMostPools ? &pools[index
 inline uint32_t index_of(const Pool* pool) { return static_cast<uint32_t>(pool - pools); }
 // A block of a pool was freed (its record is out of the table).
 inline constexpr uint32_t kOutlives = uint32_t{1} << 31;  // in Record::link: the pool was destroyed before
-extern std::atomic<bool> any_shrinkable;                  // some pool has a free that nobody has looked after yet
+extern std::atomic<bool> any_frees;                       // in some pool
 void outliving_block_freed(Process& process, Pool* pool);
 inline void block_freed(Process& process, const core::Record& record) {
   Pool* pool = by_index(record.link & ~kOutlives);
   if (pool == nullptr) return;
-  // Read before they are written: all threads share these words, and nearly always they are set already.
-  if (!pool->shrinkable.load()) pool->shrinkable.store(true);
-  if (!any_shrinkable.load()) any_shrinkable.store(true);
+  if (pool->charged) {
+    // Read before they are written: all threads share these words, and nearly always they are set already.
+    if (pool->frees.load() != Frees::kFreed) pool->frees.store(Frees::kFreed);
+    if (!any_frees.load()) any_frees.store(true);
+  }
   if ((record.link & kOutlives) != 0) outliving_block_freed(process, pool);
 }
 

@@ -57,8 +57,8 @@ struct alignas(64) Device {
 
   std::atomic<int64_t> managed_bytes{0};  // within the ledger's committed bytes, but not within NVML's figure
   std::atomic<uint64_t> looked_at_ns{0};
-  std::atomic<uint64_t> look_interval_ns{0};      // after which figures that hold are old
-  std::atomic<uint64_t> look_took_ns{0};          // NVML's latest answer
+  std::atomic<uint64_t> look_put_off_ns{0};       // until when looks are paid for
+  std::atomic<uint64_t> look_longest_ns{0};       // that NVML took for an answer of late
   std::atomic<uint64_t> driver_changed_at_ns{0};  // when a look last found another share of the driver's
   std::atomic<int64_t> driver_exact{0};
   std::atomic<uint64_t> peak_bytes{0};

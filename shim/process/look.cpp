@@ -16,6 +16,9 @@ constexpr uint64_t kLookInterval_ns = 10'000'000;
 // share has stood still for a while.
 constexpr uint64_t kLooksShare = 200, kLooksShareOfSettled = 1000;
 constexpr uint64_t kLongestInterval_ns = 1'000'000'000;
+// A single look may take longer because its thread was stopped in the middle: it costs at most as much as the longest
+// of late, of which so much is forgotten at each look.
+constexpr uint64_t kForgottenShare = 8;
 constexpr uint64_t kSooner = 10;  // after an inexact look, and while there is something new
 // A call that stays in the driver for long (a free that waits for a kernel) makes each wait for an exact look a vain
 // one: the next comes after so many times what this one took.
@@ -24,6 +27,8 @@ constexpr int kExactTries = 50, kYields = 10;  // 8 ms in all, then go on withou
 // A program that has just begun something new (first launches take local memory, libraries load their kernels) is
 // looked at more often, and more closely when it synchronises: it may rest right after, and nobody would look again.
 constexpr uint64_t kNewThingsFor_ns = 2'000'000'000;
+
+std::atomic<uint64_t> looks_begun{0}, looks_ended{0};
 
 // Clocks may differ by a tick, so `then` may be a little later than `now`.
 bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then && now - then >= than; }
@@ -70,19 +75,37 @@ Expected expected_of(const Device& device) {
   return {charged, charged + reserved};
 }
 
-uint64_t interval_of(const Device& device) {
-  const uint64_t interval = device.look_interval_ns.load(std::memory_order_relaxed);
-  return interval < kLookInterval_ns ? kLookInterval_ns : interval;
+uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
+  return value < least ? least : value > most ? most : value;
 }
 
-// When the figures of a look that NVML answered within that time will be old.
-void set_interval(Device& device, uint64_t began_ns, uint64_t answer_ns) {
-  const bool settled =
-      is_older(device.driver_changed_at_ns.load(std::memory_order_relaxed), kNewThingsFor_ns, began_ns);
-  const uint64_t interval_ns = answer_ns * (settled ? kLooksShareOfSettled : kLooksShare);
-  device.look_interval_ns.store(interval_ns > kLongestInterval_ns ? kLongestInterval_ns : interval_ns,
-                                std::memory_order_relaxed);
-  device.look_due_ns.store(began_ns + interval_of(device), std::memory_order_relaxed);
+// How long after the latest look its figures will be old.
+uint64_t interval_of(const Device& device) {
+  const uint64_t looked_at_ns = device.looked_at_ns.load(std::memory_order_relaxed);
+  const uint64_t due_ns = device.look_due_ns.load(std::memory_order_relaxed);
+  return within(due_ns - looked_at_ns, kLookInterval_ns, kLongestInterval_ns);
+}
+
+// What a look costs, given what NVML took for this one.
+uint64_t cost_of(Device& device, uint64_t took_ns) {
+  const uint64_t longest_ns = device.look_longest_ns.load(std::memory_order_relaxed);
+  const uint64_t left_ns = longest_ns - longest_ns / kForgottenShare;
+  device.look_longest_ns.store(took_ns > left_ns ? took_ns : left_ns, std::memory_order_relaxed);
+  return longest_ns != 0 && longest_ns < took_ns ? longest_ns : took_ns;
+}
+
+// When the figures will be old: once what the look cost is a small share of the time. NVML's answer takes the longer,
+// the more the process holds at that moment; so a quick one that a mark asked for does not put forward what a slow one
+// put off, unless it found something new.
+void set_due(Device& device, uint64_t looked_at_ns, uint64_t took_ns) {
+  const uint64_t changed_at_ns = device.driver_changed_at_ns.load(std::memory_order_relaxed);
+  const bool settled = is_older(changed_at_ns, kNewThingsFor_ns, looked_at_ns);
+  const uint64_t share_ns = cost_of(device, took_ns) * (settled ? kLooksShareOfSettled : kLooksShare);
+  uint64_t due_ns = looked_at_ns + within(share_ns, kLookInterval_ns, kLongestInterval_ns);
+  const uint64_t put_off_ns = device.look_put_off_ns.load(std::memory_order_relaxed);
+  if (put_off_ns > due_ns && changed_at_ns < looked_at_ns) due_ns = put_off_ns;
+  device.look_put_off_ns.store(due_ns, std::memory_order_relaxed);
+  device.look_due_ns.store(due_ns, std::memory_order_relaxed);
 }
 
 // How things stood before NVML was asked.
@@ -118,21 +141,21 @@ bool conclude(Process& process, Device& device, const Before& before, int64_t tr
 // One reading, under the look lock. True if it is exact, or there is none. `*was_stale` becomes true if there was a
 // mark.
 bool look_once(Process& process, Device& device, bool* known, bool* was_stale) {
+  looks_begun.fetch_add(1);
   process.bring_up_to_date(device);
   // Whatever marked it before is in the figures that are read from here on.
   if (device.stale.exchange(false)) *was_stale = true;
-  device.looked_at_ns.store(monotonic_ns(), std::memory_order_relaxed);
   const uint64_t begun = flights_begun(device);
   const Before before = {begun, all_ended(device, begun), expected_of(device)};
   const uint64_t began_ns = monotonic_ns();
+  device.looked_at_ns.store(began_ns, std::memory_order_relaxed);
   const int64_t truth = device.truth_missing.load(std::memory_order_relaxed) ? -1 : process.truth().read(device);
-  // The shorter of the last two, for a thread may be stopped in the middle of one.
-  const uint64_t took_ns = monotonic_ns() - began_ns, before_ns = device.look_took_ns.exchange(took_ns);
-  const uint64_t answer_ns = before_ns != 0 && before_ns < took_ns ? before_ns : took_ns;
+  const uint64_t took_ns = monotonic_ns() - began_ns;
   *known = truth >= 0;
   if (!*known) note_room(device);
   const bool done = !*known || conclude(process, device, before, truth);
-  set_interval(device, began_ns, answer_ns);  // last: by now it is known whether there is something new
+  set_due(device, began_ns, took_ns);  // late: by now it is known whether there is something new
+  looks_ended.fetch_add(1);
   return done;
 }
 
@@ -144,6 +167,15 @@ bool is_new_to_it(const Device& device) {
 }
 
 }  // namespace
+
+LookTimes look_times() {
+  LookTimes times;
+  times.ended = looks_ended.load();  // first: one that is under way shows as such
+  times.begun = looks_begun.load();
+  return times;
+}
+
+bool looked_since(const LookTimes& then) { return then.begun != then.ended || looks_begun.load() != then.begun; }
 
 bool look(Process& process, Device& device, bool exact) {
   if (!exact && !device.look_lock.try_lock()) return true;  // somebody is at it
@@ -164,11 +196,11 @@ bool look(Process& process, Device& device, bool exact) {
     if (ask && look_once(process, device, &known, &was_stale)) break;
   }
   if (known && device.inexact.load(std::memory_order_relaxed)) {
-    const uint64_t now_ns = monotonic_ns(), rest_ns = kRestAfterVainWait * (now_ns - from_ns);
-    const uint64_t interval_ns = interval_of(device);
-    device.look_due_ns.store(exact ? now_ns + (rest_ns > interval_ns ? rest_ns : interval_ns)
-                                   : device.looked_at_ns.load(std::memory_order_relaxed) + interval_ns / kSooner,
-                             std::memory_order_relaxed);
+    const uint64_t now_ns = monotonic_ns(), interval_ns = interval_of(device);
+    const uint64_t rest_ns = within(kRestAfterVainWait * (now_ns - from_ns), interval_ns, kLongestInterval_ns);
+    device.look_due_ns.store(
+        exact ? now_ns + rest_ns : device.looked_at_ns.load(std::memory_order_relaxed) + interval_ns / kSooner,
+        std::memory_order_relaxed);
     if (!exact && was_stale) mark_stale(device);  // the next request waits for an exact look
   }
   device.look_lock.unlock();

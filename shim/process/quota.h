@@ -170,6 +170,12 @@ inline uint64_t enforced_group_limit(const Process& process, const Device& devic
 // otherwise a figure taken while calls are under way can only raise the driver's share. Returns false where NVML has no
 // figure.
 bool look(Process& process, Device& device, bool exact);
+// How many looks have begun and ended in this process, of all devices; and whether one has been under way since then.
+struct LookTimes {
+  uint64_t begun = 0, ended = 0;
+};
+[[nodiscard]] LookTimes look_times();
+[[nodiscard]] bool looked_since(const LookTimes& then);
 // look(), if something may have changed or the last look is due to be made again.
 void look_if_stale(Process& process, Device& device);
 // The same after a synchronise, where a program comes to rest and others will look at its figures.

@@ -60,6 +60,16 @@ TEST(BackedRanges, ForgetsAllAtOnce) {
   EXPECT_FALSE(ranges.holds(kBase, 1, 2));
 }
 
+TEST(BackedRanges, WhatIsCarriedOverIsKnownInTheLaterEpochAlone) {
+  BackedRanges ranges;
+  ranges.add(kBase, kPage, 2);
+  ranges.carry_over(2, 4);
+  EXPECT_TRUE(ranges.holds(kBase, kPage, 4));
+  EXPECT_FALSE(ranges.holds(kBase, kPage, 2));
+  ranges.carry_over(3, 5);
+  EXPECT_FALSE(ranges.holds(kBase, kPage, 5)) << "of another epoch than what is known";
+}
+
 // One thread changes what is known between two distant pieces; the gap between them is never held to be backed.
 TEST(BackedRanges, AReaderNeverSeesTwoPiecesAsOne) {
   BackedRanges ranges;

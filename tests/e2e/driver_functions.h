@@ -40,6 +40,7 @@
   X(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                         \
   X(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                       \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", 11020, 0)             \
+  X(cuMemPoolTrimTo, "cuMemPoolTrimTo", 11020, 0)                         \
   X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0)     \
   X(cuMemCreate, "cuMemCreate", 10020, 0)                                 \
   X(cuMemRelease, "cuMemRelease", 10020, 0)                               \

@@ -1,5 +1,6 @@
 // A program that uses stream-ordered pools in the ways that decide what gpucap may take for granted about their size.
 // Knows nothing of gpucap. Says "READY" after each step and waits for a line on stdin; pool_growth_test.cpp looks then.
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -35,6 +36,47 @@ void one_thread() {
   pause_here();  // where it had been before, but anew
   give(first);
   must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+CUmemoryPool default_pool() {
+  CUmemoryPool pool = nullptr;
+  must(f.cuDeviceGetDefaultMemPool(&pool, 0), "cuDeviceGetDefaultMemPool");
+  return pool;
+}
+
+void keep_up_to(cuuint64_t bytes) {
+  must(f.cuMemPoolSetAttribute(default_pool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes), "cuMemPoolSetAttribute");
+}
+
+// As a training loop does it: each step takes memory, gives it back, and waits for the card.
+void take_give_and_synchronise(int steps) {
+  for (int i = 0; i < steps; ++i) {
+    const CUdeviceptr blocks[] = {take(20 * kMiB), take(3 * kMiB), take(kMiB), take(20 * kMiB)};
+    for (const CUdeviceptr block : blocks) give(block);
+    must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  }
+}
+
+void step_by_step() {
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(2200));  // a program that has just begun is looked at more often
+  keep_up_to(UINT64_MAX);
+  take_give_and_synchronise(1);
+  pause_here();  // kept
+  take_give_and_synchronise(200);
+  pause_here();  // kept each time
+  keep_up_to(0);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();  // went back, though nothing was freed since the last time
+  take_give_and_synchronise(200);
+  pause_here();  // went back each time
+  keep_up_to(UINT64_MAX);
+  for (int i = 0; i < 200; ++i) {
+    take_give_and_synchronise(1);
+    must(f.cuMemPoolTrimTo(default_pool(), 0), "cuMemPoolTrimTo");
+  }
+  pause_here();  // trimmed each time
+  keep_up_to(0);
 }
 
 void destroyed_early() {
@@ -94,6 +136,7 @@ int main() {
   must(f.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
   must(f.cuCtxSetCurrent(context), "cuCtxSetCurrent");
   one_thread();
+  step_by_step();
   destroyed_early();
   many_threads();
   return 0;

@@ -127,14 +127,14 @@ class ProcessPair:
         for one in (self.without, self.with_it):
             one.answer()
 
-    def operations_for(self, round_ns):
+    def operations_for(self, round_ns, fewest=1):
         """How many operations fill a round; measured on the one without the preload, after a warm-up of both."""
         operations = 1
         while True:
             taken = self.without.ask("run %d" % operations)["ns"]
             self.with_it.ask("run %d" % operations)
             if taken >= round_ns / 4 or operations >= 1 << 24:
-                return max(1, int(operations * round_ns / max(taken, 1)))
+                return max(fewest, int(operations * round_ns / max(taken, 1)))
             operations *= 4
 
     def four_rounds(self, operations):
@@ -197,11 +197,11 @@ STEADY_AFTER_S, STEADY_ROUND_NS, STEADY_FOURS = 2.2, 3e7, 10
 
 
 def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=20, environment_without=None, steady=(),
-            pin=False):
+            pin=False, seconds_each=0, fewest_operations=1):
     """Measures rows {name: (case, options)} with one pair of processes after the other until every row is quiet.
 
-    Returns {name: summary}. All rows that are not quiet yet are measured in each pair of processes. Of the names in `steady`: see
-    rows.Row. `pin`: both run their loop on one core, the quietest at that moment.
+    Returns {name: summary}. All rows that are not quiet yet are measured in each pair of processes, in `fours` or more, for
+    `seconds_each` at least. Of the names in `steady`: see rows.Row. `pin`: both run their loop on one core, the quietest at that moment.
     """
     measured = {name: spread.Pairs() for name in rows}
     number = 0
@@ -218,10 +218,12 @@ def measure(place, command, rows, until, environment_with, round_ns=3e6, fours=2
                 both.open(case, **options, **({"core": quietest_core()} if pin else {}))
                 if name in steady:
                     time.sleep(STEADY_AFTER_S)
-                operations = both.operations_for(STEADY_ROUND_NS if name in steady else round_ns)
+                operations = both.operations_for(STEADY_ROUND_NS if name in steady else round_ns, fewest_operations)
                 measured[name].new_group()
-                for _ in range(STEADY_FOURS if name in steady else fours):
+                began, done = time.monotonic(), 0
+                while done < (STEADY_FOURS if name in steady else fours) or time.monotonic() - began < seconds_each:
                     measured[name].add(*both.four_rounds(operations))
+                    done += 1
                     if until.time_is_up():
                         break
         finally:

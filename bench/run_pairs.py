@@ -82,7 +82,8 @@ class Run:
         probe.close()
         if "missing" in said:
             raise Skipped(said["missing"])
-        # One pair of processes measures all rows of an allocator: PyTorch takes longer to start than to be measured.
+        # One pair of processes measures all rows of an allocator, and each for a while: PyTorch takes long to start and to warm up.
+        # Rounds are short, so that the two take turns often, but no step is alone in one.
         deadline = time.monotonic() + seconds
         allocators = [name for name in rows.ALLOCATORS if any(row.options["allocator"] == name for row in chosen)]
         for index, name in enumerate(allocators):
@@ -90,7 +91,8 @@ class Run:
             setting = {"PYTORCH_CUDA_ALLOC_CONF": rows.ALLOCATORS[name]} if rows.ALLOCATORS[name] else {}
             until = Until((deadline - time.monotonic()) / (len(allocators) - index), most_groups=1 if self.arguments.quick else 200)
             found = processes.measure(self.place, command, some, until, self.place.preloaded("64G", **setting),
-                                      round_ns=2e7 if self.arguments.quick else 1e8, fours=1 if self.arguments.quick else 3, pin=True,
+                                      round_ns=3e7, fours=1 if self.arguments.quick else 3, pin=True,
+                                      seconds_each=0 if self.arguments.quick else 2.5, fewest_operations=2,
                                       environment_without=dict(self.place.plain, **setting))
             for row_name, summary in found.items():
                 if summary is None:

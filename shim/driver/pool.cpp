@@ -200,7 +200,9 @@ bool Step::find_named(CUmemoryPool handle, CUstream stream) {
   return Go::kCharge;
 }
 
-// A block within memory that was there before, and cannot have gone since, took nothing.
+// Where memory was before, and has not been taken back since, a block is likely to have taken nothing. It is not
+// certain: for a block that finds no gap, the driver moves free memory of the pool to other addresses, and lets it grow
+// when the old ones are used again (measured).
 bool Step::lies_in_backed(uint64_t address) const {
   const Epoch now = shrink_times.load();
   return now == epoch_ && is_quiet(now) && pool_->backed.holds(address, bytes_, now);
@@ -220,6 +222,28 @@ void Step::charge_growth(uint64_t address) {
   pool_->backed.add(address, bytes_, now);
 }
 
+// A block of a pool that the driver was asked about.
+struct Asked {
+  const Pool* pool;
+  uint64_t address;
+  uint64_t bytes;
+  uint64_t calls;  // that had begun on the device by then
+};
+constinit thread_local Asked last_asked __attribute__((tls_model("initial-exec"))) = {};
+
+// The promise cannot stand for a block that is likely to have taken nothing, so that must be certain.
+void Step::make_certain(uint64_t address) {
+  // The very block of before, and no call in between in which the driver could have moved memory.
+  const uint64_t calls = flights_begun(*device_);
+  const Asked& last = last_asked;
+  const bool same = last.pool == pool_ && last.address == address && last.bytes == bytes_ && last.calls + 1 == calls;
+  if (!same) {
+    refresh_all(*process_, *device_);
+    all_asked(*device_);
+  }
+  last_asked = {pool_, address, bytes_, calls};
+}
+
 CUresult Step::failed(CUresult result) {
   if (pool_->charged) {  // the driver may have looked for memory everywhere first
     const std::lock_guard guard(pool_->lock);
@@ -235,10 +259,13 @@ CUresult Step::failed(CUresult result) {
 [[gnu::hot]] CUresult Step::end(CUresult result, uint64_t address) {
   if (result != CUDA_SUCCESS) [[unlikely]]
     return failed(result);
-  if (pool_->charged && !lies_in_backed(address)) [[unlikely]] {
+  if (!pool_->charged) [[unlikely]] {
+    settle(*device_, pool_->kind, promised_, 0);
+  } else if (!lies_in_backed(address)) [[unlikely]] {
     charge_growth(address);
     settle(*device_, pool_->kind, promised_, 0);
-  } else {
+  } else if (!keep_unasked(*device_, promised_)) {
+    make_certain(address);
     keep_promise(*device_, pool_->kind, promised_);
   }
   core::Record record;

@@ -35,6 +35,7 @@ class Step {
   bool find_named(CUmemoryPool handle, CUstream stream);
   [[nodiscard]] bool lies_in_backed(uint64_t address) const;
   __attribute__((cold)) void charge_growth(uint64_t address);
+  __attribute__((noinline)) void make_certain(uint64_t address);
   __attribute__((cold)) CUresult failed(CUresult result);
 
   uint64_t bytes_ = 0;

@@ -20,9 +20,13 @@ struct alignas(64) Flights {
   // Driver calls that take or give back memory.
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> ended{0};
-  // A promise that was not needed and is kept for the next request of that size; still within the ledger's reserved
-  // bytes. Whoever needs the room takes it from here.
+  // Promises that were not needed, kept for requests to come; still within the ledger's reserved bytes. Whoever needs
+  // the room takes them from here.
   std::atomic<int64_t> kept_promise{0};
+  // The lane's own: requests whose need is not known, each of which stands for one of the kept promises; and how much
+  // it may keep. See quota.h.
+  int64_t unasked = 0;
+  int64_t may_keep = 0;
 };
 
 struct alignas(64) Device {

@@ -60,9 +60,9 @@ bool reserve_slow(Process& process, Device& device, const Request& request, uint
         device.nothing_kept.store(true);
         if (request.reclaim != nullptr) request.reclaim(process, device, request.reclaim_argument);
       }
-      if (tries >= 1) end_kept_promises(device);  // before the look, which then knows what is really promised
+      if (tries >= 1) end_kept_promises(process, device);  // before the look, which then knows what is really promised
       look(process, device, true);
-      if (tries >= 1) end_kept_promises(device);  // of those who were about to keep one
+      if (tries >= 1) end_kept_promises(process, device);  // of those who were about to keep one
       granted = attempt();
     }
     device.nothing_kept.store(false);
@@ -139,11 +139,22 @@ Verdict reserve_otherwise(Process& process, Device& device, const Request& reque
   if (taken != 0) raise_peak(device);
 }
 
-void end_kept_promises(Device& device) {
-  for (Flights& lane : device.flights) {
-    const int64_t kept = lane.kept_promise.exchange(0);
-    if (kept != 0) device.ledger.settle(static_cast<uint64_t>(kept), 0);
-  }
+int64_t most_kept(const Device& device) {
+  constexpr uint64_t kMost = uint64_t{1} << 30, kPlenty = uint64_t{2} << 30, kShare = 32;
+  if (device.group != nullptr || device.nothing_kept.load(std::memory_order_relaxed)) return 0;
+  const uint64_t limit = device.ledger.limit(), used = static_cast<uint64_t>(device.ledger.used());
+  if (limit == core::kNoLimit) return kMost;
+  if (used + kPlenty >= limit) return 0;
+  const uint64_t share = (limit - used) / kShare;
+  return static_cast<int64_t>(share < kMost ? share : kMost);
+}
+
+void end_kept_promises(Process& process, Device& device) {
+  int64_t kept = 0;
+  for (Flights& lane : device.flights) kept += lane.kept_promise.exchange(0);
+  if (kept == 0) return;
+  process.bring_up_to_date(device);  // charged before the promises go
+  device.ledger.settle(static_cast<uint64_t>(kept), 0);
 }
 
 [[gnu::hot]] void charge(Device& device, gpucap_kind kind, int64_t delta) {

@@ -73,12 +73,24 @@ inline void count_promised(Device& device, int64_t delta) {
   add_in_lane(device.lanes[lane].reserved_bytes, delta, lane);
 }
 
-// Takes the promise that the thread kept of an earlier request, if it has that size.
+// What of a lane's kept promises stands for requests that the driver was not asked about. Who has taken them has asked.
+[[nodiscard]] inline int64_t held_for_unasked(Flights& own, int64_t kept) {
+  const int64_t bytes = own.unasked * static_cast<int64_t>(kSmallRequest);
+  if (kept >= bytes) [[likely]]
+    return bytes;
+  own.unasked = 0;
+  return 0;
+}
+
+// Takes so much from the promises that the thread kept of earlier requests, if it is there to spare.
 [[nodiscard]] inline bool take_kept_promise(Device& device, uint64_t bytes) {
   const uint32_t lane = this_thread().lane;
-  std::atomic<int64_t>& kept = device.flights[lane].kept_promise;
-  return lane != kSharedLane && kept.load(std::memory_order_relaxed) == static_cast<int64_t>(bytes) &&
-         kept.exchange(0) == static_cast<int64_t>(bytes);  // whoever took it in between left nothing
+  if (lane == kSharedLane) return false;
+  Flights& own = device.flights[lane];
+  const auto wanted = static_cast<int64_t>(bytes);
+  int64_t kept = own.kept_promise.load(std::memory_order_relaxed);
+  if (kept < wanted + held_for_unasked(own, kept)) return false;
+  return own.kept_promise.compare_exchange_strong(kept, kept - wanted);  // nobody took them in between
 }
 
 // The common case of reserve(), built into its callers: no group, figures that hold, and room. `or_kept`: a promise
@@ -115,29 +127,49 @@ void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint6
   count_promised(device, -static_cast<int64_t>(promised));
 }
 
-// A promise of which nothing was needed: kept for the thread's next request of that size while there is plenty of room,
-// which spares both of them a word that all threads write to. Nothing may have been charged on it meanwhile: that would
-// count twice.
-inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
-  constexpr uint64_t kPlenty = uint64_t{2} << 30;
+// How much a lane may keep: a small part of the room, so that all together leave most of it. 0 where room is scarce.
+[[nodiscard]] int64_t most_kept(const Device& device);
+
+// Keeps a promise for the thread's later requests while there is plenty of room, which spares them a word that all
+// threads write to. False where it must end instead. `*before`: what was kept already.
+[[nodiscard]] inline bool try_keep(Device& device, uint64_t promised, int64_t* before) {
   const uint32_t lane = this_thread().lane;
-  const uint64_t limit = device.ledger.limit();
-  const bool plenty = limit == core::kNoLimit || static_cast<uint64_t>(device.ledger.used()) + kPlenty < limit;
-  if (lane == kSharedLane || device.group != nullptr || !plenty || promised == 0 || promised > kSmallRequest ||
-      device.nothing_kept.load(std::memory_order_relaxed)) {
-    settle(device, kind, promised, 0);
-    return;
+  if (lane == kSharedLane || promised == 0 || promised > kSmallRequest) return false;
+  Flights& own = device.flights[lane];
+  const auto bytes = static_cast<int64_t>(promised);
+  *before = own.kept_promise.load(std::memory_order_relaxed);
+  if (*before + bytes > own.may_keep || device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
+    own.may_keep = most_kept(device);  // looked at again when it is used up
+    if (*before + bytes > own.may_keep) return false;
   }
-  std::atomic<int64_t>& kept = device.flights[lane].kept_promise;
-  if (kept.load(std::memory_order_relaxed) == 0) {
-    kept.store(static_cast<int64_t>(promised), std::memory_order_release);
-  } else {
-    device.ledger.settle(promised, 0);
-  }
-  count_promised(device, -static_cast<int64_t>(promised));
+  own.kept_promise.fetch_add(bytes);
+  count_promised(device, -bytes);
+  return true;
 }
-// Ends what all threads keep.
-void end_kept_promises(Device& device);
+
+// A promise of which nothing was needed. Nothing may have been charged on it meanwhile: that would count twice.
+inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
+  int64_t before = 0;
+  if (!try_keep(device, promised, &before)) settle(device, kind, promised, 0);
+}
+
+// The same where it is likely that nothing was needed, and the driver was not asked: the promise is kept and spent on
+// nothing else until it was. False where that is not possible: it must be asked now.
+[[nodiscard]] inline bool keep_unasked(Device& device, uint64_t promised) {
+  int64_t before = 0;
+  if (!try_keep(device, promised, &before)) return false;
+  Flights& own = device.flights[this_thread().lane];
+  (void)held_for_unasked(own, before);
+  ++own.unasked;
+  return true;
+}
+// The driver was asked what everything on the device has taken, after all of the thread's own requests.
+inline void all_asked(Device& device) {
+  const uint32_t lane = this_thread().lane;
+  if (lane != kSharedLane) device.flights[lane].unasked = 0;
+}
+// Ends what all threads keep, once the driver was asked what they stand for.
+void end_kept_promises(Process& process, Device& device);
 // What they keep at this moment: within the ledger's reserved bytes, but promised to nobody who needs it.
 [[nodiscard]] inline int64_t kept_promises(const Device& device) {
   int64_t bytes = 0;

@@ -79,6 +79,23 @@ void step_by_step() {
   keep_up_to(0);
 }
 
+// A block that finds no gap is given free memory of the pool from elsewhere; what was there before is not, any more.
+void moved() {
+  keep_up_to(UINT64_MAX);
+  CUdeviceptr first = take(32 * kMiB);
+  const CUdeviceptr second = take(32 * kMiB);
+  CUdeviceptr third = take(32 * kMiB);
+  give(first);
+  give(third);
+  third = take(64 * kMiB);
+  pause_here();  // the pool is as large as before
+  first = take(32 * kMiB);
+  pause_here();  // where the first was before, but anew
+  for (const CUdeviceptr block : {first, second, third}) give(block);
+  keep_up_to(0);
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
 void destroyed_early() {
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -128,15 +145,87 @@ void many_threads() {
   pause_here();
 }
 
+// Takes blocks of all sizes from one pool until nothing more is granted, gives some back, and goes on: the free memory
+// of the pool is never in one piece.
+void to_the_cap(unsigned seed, int steps) {
+  must(f.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  std::mt19937 random(seed);
+  std::vector<CUdeviceptr> kept;
+  for (int i = 0; i < steps; ++i) {
+    const bool takes = random() % 100 < 60;
+    const size_t bytes = (1 + random() % (random() % 4 == 0 ? 200 : 31)) * kMiB - 512;
+    CUdeviceptr block = 0;
+    const CUresult result = takes ? f.cuMemAllocAsync(&block, bytes, nullptr) : CUDA_ERROR_NOT_READY;
+    if (result == CUDA_SUCCESS) {
+      kept.push_back(block);
+      continue;
+    }
+    if (result != CUDA_ERROR_NOT_READY && result != CUDA_ERROR_OUT_OF_MEMORY) must(result, "cuMemAllocAsync");
+    size_t gone = result == CUDA_ERROR_OUT_OF_MEMORY ? kept.size() / 2 : 1;
+    for (; gone > 0 && !kept.empty(); --gone) {
+      const size_t which = random() % kept.size();
+      give(kept[which]);
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+  }
+  for (const CUdeviceptr block : kept) give(block);
+}
+
+void fill_up(std::vector<CUdeviceptr>* filled) {
+  CUdeviceptr block = 0;
+  while (f.cuMemAlloc_v2(&block, 2 * kMiB) == CUDA_SUCCESS) filled->push_back(block);
+}
+
+// Free memory in three places is moved to a fourth; then the three are used anew, just below the cap.
+void moved_at_the_cap() {
+  std::vector<CUdeviceptr> filled;
+  fill_up(&filled);
+  for (int i = 0; i < 161; ++i) {
+    must(f.cuMemFree_v2(filled.back()), "cuMemFree");
+    filled.pop_back();
+  }
+  CUdeviceptr places[3], between[3];
+  for (int i = 0; i < 3; ++i) {
+    places[i] = take(32 * kMiB);
+    between[i] = take(32 * kMiB);
+  }
+  for (const CUdeviceptr place : places) give(place);
+  const CUdeviceptr large = take(96 * kMiB);
+  for (CUdeviceptr& place : places) place = take(32 * kMiB);
+  fill_up(&filled);
+  for (const CUdeviceptr block : filled) must(f.cuMemFree_v2(block), "cuMemFree");
+  for (const CUdeviceptr block : {large, places[0], places[1], places[2], between[0], between[1], between[2]})
+    give(block);
+  must(f.cuMemPoolTrimTo(default_pool(), 0), "cuMemPoolTrimTo");
+}
+
+void all_to_the_cap() {
+  keep_up_to(UINT64_MAX);
+  moved_at_the_cap();
+  pause_here();
+  to_the_cap(1, 3000);
+  pause_here();  // one thread
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) threads.emplace_back(to_the_cap, i + 2, 1000);
+  for (std::thread& thread : threads) thread.join();
+  must(f.cuCtxSynchronize(), "cuCtxSynchronize");
+  pause_here();  // four threads
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
   f = reach("linked");
   must(f.cuInit(0), "cuInit");
   must(f.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
   must(f.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  if (argc > 1) {
+    all_to_the_cap();
+    return 0;
+  }
   one_thread();
   step_by_step();
+  moved();
   destroyed_early();
   many_threads();
   return 0;

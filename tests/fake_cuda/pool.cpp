@@ -43,11 +43,40 @@ uint64_t find_gap(const Pool& pool, uint64_t bytes, bool backed_only) {
   return fits(end_of_last, pool.range_bytes);
 }
 
+bool is_free(const Pool& pool, uint64_t chunk) {
+  const uint64_t start = chunk * kPoolChunkBytes;
+  auto block = pool.blocks.lower_bound(start + kPoolChunkBytes);
+  return block == pool.blocks.begin() || (--block)->first + block->second <= start;
+}
+
+void discard_chunk(Pool& pool, uint64_t index) {
+  Backing::discard(pool.base + index * kPoolChunkBytes, kPoolChunkBytes);
+  Backing::unmap_to_reserved(pool.base + index * kPoolChunkBytes, kPoolChunkBytes);
+  pool.chunks[index] = {};
+}
+
+// A real pool moves its free memory to where a block needs it, before it grows (measured: docs/measurements.md).
+void move_free_chunks(Pool& pool, uint64_t offset, uint64_t bytes, std::vector<uint64_t>& missing) {
+  const uint64_t first = offset / kPoolChunkBytes, last = (offset + bytes - 1) / kPoolChunkBytes;
+  for (uint64_t i = 0; i < pool.chunks.size() && !missing.empty(); ++i) {
+    if (pool.chunks[i].fd < 0 || (i >= first && i <= last) || !is_free(pool, i)) continue;
+    const uint64_t to = missing.back();
+    if (to >= pool.chunks.size()) pool.chunks.resize(to + 1);
+    const Extent extent = pool.chunks[i];
+    if (!Backing::map_at(pool.base + to * kPoolChunkBytes, extent)) return;
+    Backing::unmap_to_reserved(pool.base + i * kPoolChunkBytes, kPoolChunkBytes);
+    pool.chunks[i] = {};
+    pool.chunks[to] = extent;
+    missing.pop_back();
+  }
+}
+
 CUresult back(Driver& driver, Pool& pool, uint64_t offset, uint64_t bytes) {
   std::vector<uint64_t> missing;
   for (uint64_t i = offset / kPoolChunkBytes; i * kPoolChunkBytes < offset + bytes; ++i) {
     if (i >= pool.chunks.size() || pool.chunks[i].fd < 0) missing.push_back(i);
   }
+  move_free_chunks(pool, offset, bytes, missing);
   const uint64_t more = missing.size() * kPoolChunkBytes;
   if (pool.max_bytes != 0 && pool.reserved_bytes + more > round_up(pool.max_bytes, kPoolChunkBytes)) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -133,12 +162,8 @@ void trim_pool(Driver& driver, Pool* pool, uint64_t keep_bytes) {
   for (size_t i = pool->chunks.size(); i-- > 0;) {
     if (pool->chunks[i].fd < 0) continue;
     if (pool->reserved_bytes < kPoolChunkBytes + keep_bytes) break;
-    const uint64_t start = i * kPoolChunkBytes;
-    auto block = pool->blocks.lower_bound(start + kPoolChunkBytes);
-    if (block != pool->blocks.begin() && (--block)->first + block->second > start) continue;
-    Backing::discard(pool->base + start, kPoolChunkBytes);
-    Backing::unmap_to_reserved(pool->base + start, kPoolChunkBytes);
-    pool->chunks[i] = {};
+    if (!is_free(*pool, i)) continue;
+    discard_chunk(*pool, i);
     pool->reserved_bytes -= kPoolChunkBytes;
     give_chunks(driver, *pool, kPoolChunkBytes);
   }

@@ -89,9 +89,58 @@ TEST_F(QuickCallsTest, APromiseIsKeptForTheNextRequestAndShownToNobody) {
   EXPECT_EQ(test::promised_bytes(*device_), 0);
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(ask_and_keep());
   EXPECT_EQ(reserved(), static_cast<int64_t>(kStep)) << "one promise, however many requests";
-  end_kept_promises(*device_);
+  end_kept_promises(*process_, *device_);
   EXPECT_EQ(reserved(), 0);
   ASSERT_TRUE(ask_and_keep());
+  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep));
+}
+
+// A pool was not asked whether it grew: each such request has a promise that stands for it until it is.
+TEST_F(QuickCallsTest, WhatIsNotAskedAboutIsCoveredByPromisesUntilItIs) {
+  begin("8G");
+  const int64_t most = most_kept(*device_);
+  ASSERT_EQ(most, static_cast<int64_t>(256 * kMiB)) << "a small part of the room";
+  const auto ask_unasked = [&] {
+    EXPECT_TRUE(try_quickly(*process_, *device_, kStep, true));
+    const bool kept = keep_unasked(*device_, kStep);
+    if (!kept) {
+      all_asked(*device_);
+      keep_promise(*device_, GPUCAP_KIND_POOL, kStep);
+    }
+    return kept;
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 1; i <= 8; ++i) {
+      EXPECT_TRUE(ask_unasked());
+      EXPECT_GE(reserved(), i * static_cast<int64_t>(kStep));
+    }
+    EXPECT_FALSE(ask_unasked()) << "it is time to ask";
+    EXPECT_EQ(reserved(), most);
+  }
+  EXPECT_EQ(test::promised_bytes(*device_), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ask_unasked());
+  int64_t reserved_then = 0;
+  FakeCard::refresh = [&] {
+    reserved_then = reserved();
+    return false;
+  };
+  end_kept_promises(*process_, *device_);
+  FakeCard::refresh = nullptr;
+  EXPECT_EQ(reserved_then, most) << "the driver is asked before the promises end";
+  EXPECT_EQ(reserved(), 0);
+  for (int i = 1; i <= 8; ++i) {
+    EXPECT_TRUE(ask_unasked());
+    EXPECT_EQ(reserved(), i * static_cast<int64_t>(kStep)) << "and whoever took them leaves the thread none";
+  }
+}
+
+// Small blocks keep their promises in the same place.
+TEST_F(QuickCallsTest, APromiseThatStandsForSomethingIsNotSpent) {
+  begin("8G");
+  ASSERT_TRUE(try_quickly(*process_, *device_, kStep, true));
+  ASSERT_TRUE(keep_unasked(*device_, kStep));
+  ASSERT_TRUE(try_quickly(*process_, *device_, 2 * kMiB, true));
+  settle(*device_, GPUCAP_KIND_LINEAR, 2 * kMiB, 2 * kMiB);
   EXPECT_EQ(reserved(), static_cast<int64_t>(kStep));
 }
 

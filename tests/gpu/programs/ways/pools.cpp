@@ -1,6 +1,7 @@
 // Stream-ordered memory: from the device's default pool, from a pool made its current one, from pools of one's own, in
 // both spellings; and memory that was freed into a pool which keeps it.
 #include <cstring>
+#include <vector>
 
 #include "way.h"
 
@@ -105,6 +106,52 @@ Way linear_after_parking() {
   return way;
 }
 
+// For a block that finds no gap the driver moves free memory of the pool to other addresses; when the old ones are used
+// again, the pool grows. That happens before the first piece, and what is left of the cap is then taken elsewhere.
+std::vector<CUdeviceptr> moved_blocks;
+
+CUresult move_free_memory() {
+  constexpr size_t kStep = 32 * kMib;
+  const auto take = [](size_t bytes) {
+    CUdeviceptr block = 0;
+    const CUresult result = cuMemAllocAsync(&block, bytes, nullptr);
+    if (result == CUDA_SUCCESS) moved_blocks.push_back(block);
+    return result;
+  };
+  CUresult result = CUDA_SUCCESS;
+  for (int i = 0; i < 6 && result == CUDA_SUCCESS; ++i) result = take(kStep);
+  for (int i = 0; i < 3 && result == CUDA_SUCCESS; ++i) {
+    result = cuMemFreeAsync(moved_blocks[static_cast<size_t>(i)], nullptr);  // of what is left: each other one
+    moved_blocks.erase(moved_blocks.begin() + i);
+  }
+  if (result == CUDA_SUCCESS) result = take(3 * kStep);
+  for (int i = 0; i < 3 && result == CUDA_SUCCESS; ++i) result = take(kStep);
+  return result;
+}
+
+Way where_free_memory_moves() {
+  Way way;
+  way.name = "cuMemAlloc_v2 after a pool's free memory moved";
+  way.step_bytes = 2 * kMib;
+  way.room_bytes = 322 * kMib;
+  way.least_bytes = 2 * kMib;
+  way.once_before = false;
+  way.begin = [] { return use_default_pool(kKeepAll); };
+  way.take = [](Value* out) {
+    if (moved_blocks.empty()) {
+      const CUresult result = move_free_memory();
+      if (result != CUDA_SUCCESS) return result;
+    }
+    return cuMemAlloc_v2(out, 2 * kMib);
+  };
+  way.give_back = free_linear;
+  way.end = [] {
+    for (const CUdeviceptr block : moved_blocks) cuMemFreeAsync(block, nullptr);
+    return synchronize_and_trim();
+  };
+  return way;
+}
+
 // A pool a take, each left with a GiB that nobody uses.
 Way parked_in_many_pools() {
   Way way;
@@ -150,6 +197,7 @@ void add_pool_ways(Ways& ways) {
     return result != CUDA_SUCCESS || !begin ? result : begin();
   };
   ways.push_back(linear_after_parking());
+  ways.push_back(where_free_memory_moves());
   ways.push_back(parked_in_many_pools());
 }
 

@@ -2,7 +2,7 @@
 
 #include "shim/driver/capture.h"
 #include "shim/driver/graph.h"
-#include "shim/driver/pool_registry.h"
+#include "shim/driver/pool_reserved.h"
 #include "shim/driver/reclaim.h"
 
 namespace gpucap::driver {
@@ -10,8 +10,6 @@ namespace gpucap::driver {
 std::atomic<bool> capture_seen{false};
 
 namespace pool {
-
-std::atomic<bool> any_frees{false};
 
 namespace {
 
@@ -47,59 +45,6 @@ __attribute__((cold)) bool find_route(Process& process, CUstream stream) {
   return true;
 }
 
-enum class Answer : uint8_t { kNone, kSame, kChanged };
-
-// Who asks how much a pool has reserved.
-enum class By : uint8_t { kGrowth, kOther };
-
-// The pool's lock is held. `time`: when it may have shrunk, if that is over now.
-Answer refresh_locked(Process& process, Pool& pool, By by, const ShrinkTime* time = nullptr) {
-  const UnnoticedByCaptures unnoticed;
-  cuuint64_t reserved = 0;
-  if (pool.destroyed ||
-      real().cuMemPoolGetAttribute(pool.handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS)
-    return Answer::kNone;
-  Device* device = process.device(static_cast<int>(pool.ordinal));
-  const int64_t change = pool.model.refresh(reserved);
-  if (!pool.charged || device == nullptr) return Answer::kNone;
-  // What grew without anybody's asking lies where memory was thought to be.
-  if (change < 0 || (change > 0 && by != By::kGrowth)) pool.backed.forget();
-  if (change < 0) {
-    // Before the charge goes: see try_reserve_fresh.
-    if (time == nullptr || !time->unseen()) mark_stale(*device);
-  } else if (change == 0 && time != nullptr && time->undisturbed()) {
-    pool.backed.carry_over(time->before(), time->after());
-  }
-  charge(*device, pool.kind, change);
-  return change == 0 ? Answer::kSame : Answer::kChanged;
-}
-
-void refresh(Process& process, Pool& pool, const ShrinkTime& time) {
-  const std::lock_guard guard(pool.lock);
-  refresh_locked(process, pool, By::kOther, &time);
-}
-
-bool has_memory(Pool& pool) {
-  const std::lock_guard guard(pool.lock);
-  return pool.model.reserved() != 0;
-}
-
-void trim_all(Process& process, Pool& pool) {
-  const std::lock_guard guard(pool.lock);
-  if (!pool.destroyed) real().cuMemPoolTrimTo(pool.handle, 0);
-  refresh_locked(process, pool, By::kOther);
-}
-
-// After a synchronise; true if it may shrink at a later one.
-bool refresh_freed(Process& process, Pool& pool, const ShrinkTime& time) {
-  const std::lock_guard guard(pool.lock);
-  Frees freed = Frees::kFreed, kept = Frees::kKept;
-  pool.frees.compare_exchange_strong(freed, Frees::kKept);  // before the driver is asked: a free from now on marks it
-  refresh_locked(process, pool, By::kOther, &time);
-  const bool over = pool.destroyed || pool.model.reserved() == 0;
-  return !over || !pool.frees.compare_exchange_strong(kept, Frees::kNone);
-}
-
 struct Outliving {
   uint32_t index;
   uint64_t blocks;
@@ -113,36 +58,6 @@ void mark_outliving(core::Record& record, void* argument) {
 }
 
 }  // namespace
-
-// Let every pool of the device give back what it keeps. Blocks that are freed but whose stream has
-// not got there yet are waited for, as the driver does before it says that memory is out.
-void reclaim_pools(Process& process, Device& device) {
-  const UnnoticedByCaptures unnoticed;
-  const ShrinkTime time;
-  bool any = false;
-  for (uint32_t i = 0; i < high_water(); ++i) {
-    Pool& pool = *by_index(i);
-    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
-        pool.destroyed)
-      continue;
-    if (!has_memory(pool)) continue;
-    begin_flight(device);
-    trim_all(process, pool);
-    end_flight(device);
-    any = any || (pool.frees.load() == Frees::kFreed && has_memory(pool));
-  }
-  if (!any || capture_seen.load(std::memory_order_relaxed)) return;
-  begin_flight(device);
-  const CUresult waited = real().cuCtxSynchronize();
-  for (uint32_t i = 0; waited == CUDA_SUCCESS && i < high_water(); ++i) {
-    Pool& pool = *by_index(i);
-    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
-        pool.destroyed)
-      continue;
-    trim_all(process, pool);
-  }
-  end_flight(device);
-}
 
 // A pool that was named, and the device that it is charged to.
 bool Step::find_named(CUmemoryPool handle, CUstream stream) {
@@ -222,7 +137,7 @@ void Step::charge_growth(uint64_t address) {
   pool_->backed.add(address, bytes_, now);
 }
 
-// A block of a pool that the driver was asked about.
+// A block of a pool that the driver was asked about while no other call was under way.
 struct Asked {
   const Pool* pool;
   uint64_t address;
@@ -233,15 +148,22 @@ constinit thread_local Asked last_asked __attribute__((tls_model("initial-exec")
 
 // The promise cannot stand for a block that is likely to have taken nothing, so that must be certain.
 void Step::make_certain(uint64_t address) {
-  // The very block of before, and no call in between in which the driver could have moved memory.
   const uint64_t calls = flights_begun(*device_);
-  const Asked& last = last_asked;
-  const bool same = last.pool == pool_ && last.address == address && last.bytes == bytes_ && last.calls + 1 == calls;
-  if (!same) {
+  Asked& last = last_asked;
+  // The very block of before, and no call since in which the driver could have moved memory.
+  if (last.pool == pool_ && last.address == address && last.bytes == bytes_ && last.calls + 1 == calls) {
+    last.calls = calls;
+    return;
+  }
+  const bool alone = all_ended(*device_, calls - 1);  // but for this one
+  if (has_unasked(*device_)) {
     refresh_all(*process_, *device_);
     all_asked(*device_);
+  } else {
+    const std::lock_guard guard(pool_->lock);
+    refresh_locked(*process_, *pool_, By::kGrowth);
   }
-  last_asked = {pool_, address, bytes_, calls};
+  last = alone ? Asked{pool_, address, bytes_, calls} : Asked{};
 }
 
 CUresult Step::failed(CUresult result) {
@@ -296,33 +218,6 @@ void outliving_block_freed(Process& process, Pool* pool) {
   if (last) drop(process, pool);
 }
 
-void refresh_shrinkable(Process& process, const ShrinkTime& time) {
-  if (!any_frees.load()) return;
-  const auto has_frees = [](const Pool& pool) {
-    return pool.in_use.load(std::memory_order_relaxed) && pool.frees.load() != Frees::kNone;
-  };
-  bool any = false;
-  for (uint32_t i = 0; i < high_water(); ++i) {
-    Pool& pool = *by_index(i);
-    if (has_frees(pool) && refresh_freed(process, pool, time)) any = true;
-  }
-  if (any) return;
-  any_frees.store(false);
-  for (uint32_t i = 0; i < high_water(); ++i)  // who freed meanwhile has seen it set
-    if (has_frees(*by_index(i))) any_frees.store(true);
-}
-
-bool refresh_all(Process& process, Device& device) {
-  bool changed = false;
-  for (uint32_t i = 0; i < high_water(); ++i) {
-    Pool& pool = *by_index(i);
-    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal) continue;
-    const std::lock_guard guard(pool.lock);  // whoever corrects its charge meanwhile is waited for
-    if (pool.model.reserved() != 0) changed = refresh_locked(process, pool, By::kOther) == Answer::kChanged || changed;
-  }
-  return changed;
-}
-
 void created(CUmemoryPool pool, const CUmemPoolProps& props) {
   Process* process = Process::get();
   if (process == nullptr) return;
@@ -350,6 +245,7 @@ void begin_destroy(CUmemoryPool handle, Pool** known) {
   *known = by_index(record.link);
   forget_current(-1);
   const std::lock_guard guard((*known)->lock);
+  refresh_locked(*process, **known, By::kOther);
   (*known)->destroyed = true;  // from here on nobody asks the driver about it
 }
 
@@ -383,12 +279,6 @@ void end_destroy(CUresult result, CUmemoryPool handle, Pool* pool) {
     if (empty && pool->charged) charge(*device, pool->kind, pool->model.refresh(0));
   }
   if (empty) drop(*process, pool);
-}
-
-void trimmed(CUmemoryPool handle, const ShrinkTime& time) {
-  Process* process = Process::get();
-  Pool* pool = process == nullptr ? nullptr : find(*process, handle);
-  if (pool != nullptr) refresh(*process, *pool, time);
 }
 
 void current_changed(CUdevice device) { forget_current(device); }

@@ -26,7 +26,7 @@ class ShrinkTime {
   // No look at NVML fell into it so far: none can have seen the memory gone and its charge still there.
   [[nodiscard]] bool unseen() const { return counted_ && !looked_since(looks_); }
   // Nobody else has been in such a time since it began, nor in a call that takes memory: a pool that is as large as it
-  // was before has lost nothing.
+  // was thought to be before is likely to have lost nothing.
   [[nodiscard]] bool undisturbed() const;
   // What was known before may be known after it.
   [[nodiscard]] Epoch before() const { return before_; }

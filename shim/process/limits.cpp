@@ -61,6 +61,10 @@ Shown shown_memory(Process& process, Device& device) {
   look_if_stale(process, device);
   Shown shown;
   shown.bounded = true;
+  if (any_unasked(device)) [[unlikely]] {
+    process.bring_up_to_date(device);
+    all_asked(device);
+  }
   shown.used_bytes = static_cast<uint64_t>(device.ledger.used());
   shown.total_bytes = own < group ? own : group;
   const int64_t kept = kept_promises(device);  // first: one that is taken meanwhile is then counted as needed

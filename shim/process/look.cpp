@@ -36,6 +36,7 @@ bool is_older(uint64_t then, uint64_t than, uint64_t now) { return now > then &&
 // How much room there is, for needs_look().
 void note_room(Device& device) {
   uint64_t headroom = device.ledger.headroom();
+  if (headroom != core::kNoLimit) headroom += static_cast<uint64_t>(kept_promises(device));
   if (device.group != nullptr) {
     const uint64_t room = room_in_group(device);
     if (room < headroom) headroom = room;
@@ -64,15 +65,17 @@ void take_note(Process& process, Device& device, int64_t truth, int64_t driver) 
   process.telemetry().record(device, event);
 }
 
-// What the ledger says that NVML must see, and at most may see.
+// What the ledger says that NVML must see, and at most may see. Kept promises stand for what is charged once the driver
+// is asked, and for nothing else.
 struct Expected {
   int64_t charged;
   int64_t at_most;
 };
 Expected expected_of(const Device& device) {
-  const int64_t reserved = device.ledger.reserved();  // before the charges: see ledger.h
+  const int64_t kept = kept_promises(device);
+  const int64_t reserved = device.ledger.reserved() - kept;  // before the charges: see ledger.h
   const int64_t charged = device.ledger.committed() - device.managed_bytes.load();
-  return {charged, charged + reserved};
+  return {charged, charged + (reserved < 0 ? 0 : reserved)};
 }
 
 uint64_t within(uint64_t value, uint64_t least, uint64_t most) {
@@ -133,7 +136,8 @@ bool conclude(Process& process, Device& device, const Before& before, int64_t tr
   }
   // Calls were under way: the truth may hold what is only promised yet, and may lack what is charged and already freed.
   // What neither can explain is the driver's.
-  const int64_t at_most = before.expected.at_most > after.at_most ? before.expected.at_most : after.at_most;
+  const int64_t at_most_now = expected_of(device).at_most;
+  const int64_t at_most = before.expected.at_most > at_most_now ? before.expected.at_most : at_most_now;
   if (truth - at_most > device.ledger.driver()) take_note(process, device, truth, truth - at_most);
   return false;
 }

@@ -55,10 +55,13 @@ bool reserve_slow(Process& process, Device& device, const Request& request, uint
     };
     // Another thread may have looked while we waited.
     granted = !needs_look(device, request.bytes) && attempt();
-    for (int tries = 0; !granted && tries < 4; ++tries) {
-      if (tries == 1) {
-        device.nothing_kept.store(true);
-        if (request.reclaim != nullptr) request.reclaim(process, device, request.reclaim_argument);
+    bool reclaimed = request.reclaim == nullptr;
+    for (int tries = 0; !granted && tries < 5; ++tries) {
+      if (tries == 1) device.nothing_kept.store(true);
+      // What the program keeps for later goes only if the promises that its threads keep are not enough.
+      if (!reclaimed && (tries > 1 || (tries == 1 && kept_promises(device) == 0))) {
+        request.reclaim(process, device, request.reclaim_argument);
+        reclaimed = true;
       }
       if (tries >= 1) end_kept_promises(process, device);  // before the look, which then knows what is really promised
       look(process, device, true);

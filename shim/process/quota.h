@@ -73,12 +73,13 @@ inline void count_promised(Device& device, int64_t delta) {
   add_in_lane(device.lanes[lane].reserved_bytes, delta, lane);
 }
 
-// What of a lane's kept promises stands for requests that the driver was not asked about. Who has taken them has asked.
-[[nodiscard]] inline int64_t held_for_unasked(Flights& own, int64_t kept) {
-  const int64_t bytes = own.unasked * static_cast<int64_t>(kSmallRequest);
-  if (kept >= bytes) [[likely]]
-    return bytes;
-  own.unasked = 0;
+// Of a lane's own `unasked`, with so much kept: who has taken the promises that they stood for has asked.
+[[nodiscard]] inline int64_t unasked_of(Flights& own, int64_t kept) {
+  const int64_t count = own.unasked.load(std::memory_order_relaxed);
+  if (kept >= count * static_cast<int64_t>(kSmallRequest)) [[likely]]
+    return count;
+  own.unasked.store(0, std::memory_order_relaxed);
+  own.may_keep = 0;  // for want of room
   return 0;
 }
 
@@ -89,7 +90,7 @@ inline void count_promised(Device& device, int64_t delta) {
   Flights& own = device.flights[lane];
   const auto wanted = static_cast<int64_t>(bytes);
   int64_t kept = own.kept_promise.load(std::memory_order_relaxed);
-  if (kept < wanted + held_for_unasked(own, kept)) return false;
+  if (kept < wanted + unasked_of(own, kept) * static_cast<int64_t>(kSmallRequest)) return false;
   return own.kept_promise.compare_exchange_strong(kept, kept - wanted);  // nobody took them in between
 }
 
@@ -131,42 +132,46 @@ void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint6
 [[nodiscard]] int64_t most_kept(const Device& device);
 
 // Keeps a promise for the thread's later requests while there is plenty of room, which spares them a word that all
-// threads write to. False where it must end instead. `*before`: what was kept already.
-[[nodiscard]] inline bool try_keep(Device& device, uint64_t promised, int64_t* before) {
+// threads write to. False where it must end instead.
+[[nodiscard]] inline bool try_keep(Device& device, uint64_t promised) {
   const uint32_t lane = this_thread().lane;
   if (lane == kSharedLane || promised == 0 || promised > kSmallRequest) return false;
   Flights& own = device.flights[lane];
   const auto bytes = static_cast<int64_t>(promised);
-  *before = own.kept_promise.load(std::memory_order_relaxed);
-  if (*before + bytes > own.may_keep || device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
+  const int64_t kept = own.kept_promise.load(std::memory_order_relaxed);
+  if (kept + bytes > own.may_keep || device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
     own.may_keep = most_kept(device);  // looked at again when it is used up
-    if (*before + bytes > own.may_keep) return false;
+    if (kept + bytes > own.may_keep) return false;
   }
-  own.kept_promise.fetch_add(bytes);
+  if (kept == 0) {
+    own.kept_promise.store(bytes, std::memory_order_release);  // nobody else makes something of nothing
+  } else {
+    own.kept_promise.fetch_add(bytes);
+  }
   count_promised(device, -bytes);
   return true;
 }
 
 // A promise of which nothing was needed. Nothing may have been charged on it meanwhile: that would count twice.
 inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
-  int64_t before = 0;
-  if (!try_keep(device, promised, &before)) settle(device, kind, promised, 0);
+  if (!try_keep(device, promised)) settle(device, kind, promised, 0);
 }
 
 // The same where it is likely that nothing was needed, and the driver was not asked: the promise is kept and spent on
-// nothing else until it was. False where that is not possible: it must be asked now.
+// nothing else until it was. False where that is not possible: it must be asked now. One promise is left to be spent.
 [[nodiscard]] inline bool keep_unasked(Device& device, uint64_t promised) {
-  int64_t before = 0;
-  if (!try_keep(device, promised, &before)) return false;
   Flights& own = device.flights[this_thread().lane];
-  (void)held_for_unasked(own, before);
-  ++own.unasked;
+  const int64_t kept = own.kept_promise.load(std::memory_order_relaxed), count = unasked_of(own, kept);
+  if ((count + 2) * static_cast<int64_t>(kSmallRequest) > own.may_keep || !try_keep(device, promised)) return false;
+  own.unasked.store(count + 1, std::memory_order_relaxed);
   return true;
+}
+[[nodiscard]] inline bool has_unasked(const Device& device) {
+  return device.flights[this_thread().lane].unasked.load(std::memory_order_relaxed) != 0;
 }
 // The driver was asked what everything on the device has taken, after all of the thread's own requests.
 inline void all_asked(Device& device) {
-  const uint32_t lane = this_thread().lane;
-  if (lane != kSharedLane) device.flights[lane].unasked = 0;
+  device.flights[this_thread().lane].unasked.store(0, std::memory_order_relaxed);
 }
 // Ends what all threads keep, once the driver was asked what they stand for.
 void end_kept_promises(Process& process, Device& device);
@@ -175,6 +180,11 @@ void end_kept_promises(Process& process, Device& device);
   int64_t bytes = 0;
   for (const Flights& lane : device.flights) bytes += lane.kept_promise.load(std::memory_order_relaxed);
   return bytes;
+}
+[[nodiscard]] inline bool any_unasked(const Device& device) {
+  int64_t count = 0;
+  for (const Flights& lane : device.flights) count += lane.unasked.load(std::memory_order_relaxed);
+  return count != 0;
 }
 
 // Changes a charge outside of a promise: negative when memory went back.

@@ -143,12 +143,13 @@ Verdict reserve_otherwise(Process& process, Device& device, const Request& reque
 }
 
 int64_t most_kept(const Device& device) {
-  constexpr uint64_t kMost = uint64_t{1} << 30, kPlenty = uint64_t{2} << 30, kShare = 32;
+  constexpr uint64_t kMost = uint64_t{1} << 30, kPlenty = uint64_t{2} << 30;
   if (device.group != nullptr || device.nothing_kept.load(std::memory_order_relaxed)) return 0;
   const uint64_t limit = device.ledger.limit(), used = static_cast<uint64_t>(device.ledger.used());
   if (limit == core::kNoLimit) return kMost;
   if (used + kPlenty >= limit) return 0;
-  const uint64_t share = (limit - used) / kShare;
+  const uint32_t lanes = lanes_given();
+  const uint64_t share = (limit - used) / (lanes == 0 ? 2 : 2 * lanes);
   return static_cast<int64_t>(share < kMost ? share : kMost);
 }
 

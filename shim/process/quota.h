@@ -128,7 +128,8 @@ void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint6
   count_promised(device, -static_cast<int64_t>(promised));
 }
 
-// How much a lane may keep: a small part of the room, so that all together leave most of it. 0 where room is scarce.
+// How much a lane may keep: so much that all of them together leave half of the room, a GiB at most. 0 where room is
+// scarce.
 [[nodiscard]] int64_t most_kept(const Device& device);
 
 // Keeps a promise for the thread's later requests while there is plenty of room, which spares them a word that all

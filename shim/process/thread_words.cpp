@@ -14,6 +14,7 @@ namespace {
 
 // Who has each lane: how often it was given out in the high half, the thread's id in the low half; 0: nobody yet.
 std::atomic<uint64_t> owners[kLanes];
+std::atomic<uint32_t> highest_lane{0};
 
 bool is_gone(uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), static_cast<pid_t>(thread), 0) != 0 && errno == ESRCH;
@@ -28,13 +29,19 @@ uint32_t take_lane(uint32_t self) {
       const bool mine = thread == 0 || thread == self || (of_the_dead && is_gone(thread));
       const uint64_t given = (owner & ~uint64_t{UINT32_MAX}) + (uint64_t{1} << 32);
       // Acquire: what the one before wrote to the lane is there.
-      if (mine && owners[lane].compare_exchange_strong(owner, given | self, std::memory_order_acq_rel)) return lane;
+      if (!mine || !owners[lane].compare_exchange_strong(owner, given | self, std::memory_order_acq_rel)) continue;
+      uint32_t highest = highest_lane.load(std::memory_order_relaxed);
+      while (highest < lane && !highest_lane.compare_exchange_weak(highest, lane, std::memory_order_relaxed)) {
+      }
+      return lane;
     }
   }
   return kSharedLane;
 }
 
 }  // namespace
+
+uint32_t lanes_given() { return highest_lane.load(std::memory_order_relaxed); }
 
 void set_up_thread() {
   const int saved = errno;

@@ -32,6 +32,8 @@ struct ThreadWords {
 extern constinit thread_local ThreadWords thread_words __attribute__((tls_model("initial-exec")));
 
 __attribute__((cold)) void set_up_thread();
+// How many lanes, beside the shared one, any thread has had: as many as there were ever threads at once, at most.
+[[nodiscard]] uint32_t lanes_given();
 inline ThreadWords& this_thread() {
   if (thread_words.id == 0) [[unlikely]]
     set_up_thread();

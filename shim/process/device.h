@@ -26,7 +26,7 @@ struct alignas(64) Flights {
   // The lane's own: requests whose need is not known, each of which stands for one of the kept promises; and how much
   // it may keep. See quota.h.
   std::atomic<int64_t> unasked{0};
-  int64_t may_keep = 0;
+  std::atomic<int64_t> may_keep{0};
 };
 
 struct alignas(64) Device {

@@ -79,7 +79,7 @@ inline void count_promised(Device& device, int64_t delta) {
   if (kept >= count * static_cast<int64_t>(kSmallRequest)) [[likely]]
     return count;
   own.unasked.store(0, std::memory_order_relaxed);
-  own.may_keep = 0;  // for want of room
+  own.may_keep.store(0, std::memory_order_relaxed);  // for want of room
   return 0;
 }
 
@@ -140,9 +140,11 @@ void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint6
   Flights& own = device.flights[lane];
   const auto bytes = static_cast<int64_t>(promised);
   const int64_t kept = own.kept_promise.load(std::memory_order_relaxed);
-  if (kept + bytes > own.may_keep || device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
-    own.may_keep = most_kept(device);  // looked at again when it is used up
-    if (kept + bytes > own.may_keep) return false;
+  const int64_t most = own.may_keep.load(std::memory_order_relaxed);
+  if (kept + bytes > most || device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
+    const int64_t most_now = most_kept(device);  // looked at again when it is used up
+    own.may_keep.store(most_now, std::memory_order_relaxed);
+    if (kept + bytes > most_now) return false;
   }
   if (kept == 0) {
     own.kept_promise.store(bytes, std::memory_order_release);  // nobody else makes something of nothing
@@ -163,7 +165,8 @@ inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
 [[nodiscard]] inline bool keep_unasked(Device& device, uint64_t promised) {
   Flights& own = device.flights[this_thread().lane];
   const int64_t kept = own.kept_promise.load(std::memory_order_relaxed), count = unasked_of(own, kept);
-  if ((count + 2) * static_cast<int64_t>(kSmallRequest) > own.may_keep || !try_keep(device, promised)) return false;
+  const int64_t most = own.may_keep.load(std::memory_order_relaxed);
+  if ((count + 2) * static_cast<int64_t>(kSmallRequest) > most || !try_keep(device, promised)) return false;
   own.unasked.store(count + 1, std::memory_order_relaxed);
   return true;
 }

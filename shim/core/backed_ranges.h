@@ -1,6 +1,7 @@
-// The addresses of a pool that are known to be backed by memory, so that a block which lies among them cannot have made
-// the pool grow and nobody needs to ask the driver. What was lent out is backed, and stays so until the driver may take
-// memory back; such times are counted by the owner as epochs, and what is known ends with its epoch.
+// The addresses of a pool that were backed by memory when a block lay there, so that a block which lies among them is
+// not likely to have made the pool grow. No proof: the driver moves a pool's free memory to other addresses when a
+// block needs it there. What is known ends where the driver may take memory back; such times are counted by the owner
+// as epochs.
 //
 // holds() is for any thread and takes no lock; add() and forget() are for one thread at a time. Zero bytes know
 // nothing.
@@ -17,7 +18,7 @@ class BackedRanges {
   static constexpr uint64_t kPage_bytes = uint64_t{2} << 20;
   static constexpr int kMost = 8;
 
-  // Whether all of [address, address + bytes) is known to be backed in that epoch. May say no for a moment while
+  // Whether all of [address, address + bytes) was backed in that epoch. May say no for a moment while
   // another thread adds.
   [[nodiscard]] bool holds(uint64_t address, uint64_t bytes, uint64_t epoch) const {
     const uint32_t before = version_.load(std::memory_order_acquire);
@@ -64,7 +65,7 @@ class BackedRanges {
     return bytes;
   }
 
-  // What is known in an epoch is known in a later one, too: nothing was taken back in between.
+  // What is known in an epoch is known in a later one, too: the owner saw nothing go in between.
   void carry_over(uint64_t from, uint64_t to) {
     if (epoch_.load(std::memory_order_relaxed) != from) return;
     begin_change();

@@ -24,7 +24,7 @@ struct Pool {
   bool destroyed = false;               // by the program, or about to be; lives until its last block is freed
   std::atomic<bool> in_use{false};
   std::atomic<Frees> frees{Frees::kNone};
-  core::BackedRanges backed;  // where a block can lie without having made the pool grow
+  core::BackedRanges backed;  // where a block is not likely to have made the pool grow
   core::PoolModel model;
 };
 

@@ -63,13 +63,14 @@ bool refresh_freed(Process& process, Pool& pool, const ShrinkTime& time) {
 void reclaim_pools(Process& process, Device& device) {
   const UnnoticedByCaptures unnoticed;
   const ShrinkTime time;
+  const auto can_give = [&](const Pool& pool) {
+    return pool.in_use.load(std::memory_order_relaxed) && pool.ordinal == device.ordinal && pool.charged &&
+           !pool.destroyed;
+  };
   bool any = false;
   for (uint32_t i = 0; i < high_water(); ++i) {
     Pool& pool = *by_index(i);
-    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
-        pool.destroyed)
-      continue;
-    if (!has_memory(pool)) continue;
+    if (!can_give(pool) || !has_memory(pool)) continue;
     begin_flight(device);
     trim_all(process, pool);
     end_flight(device);
@@ -80,10 +81,7 @@ void reclaim_pools(Process& process, Device& device) {
   const CUresult waited = real().cuCtxSynchronize();
   for (uint32_t i = 0; waited == CUDA_SUCCESS && i < high_water(); ++i) {
     Pool& pool = *by_index(i);
-    if (!pool.in_use.load(std::memory_order_relaxed) || pool.ordinal != device.ordinal || !pool.charged ||
-        pool.destroyed)
-      continue;
-    trim_all(process, pool);
+    if (can_give(pool)) trim_all(process, pool);
   }
   end_flight(device);
 }

@@ -1,6 +1,5 @@
 // What programs under the library are told by NVML, compared with the same program without it and with the machine.
 #include <algorithm>
-#include <fstream>
 
 #include "tests/e2e/world.h"
 #include "tests/fake_cuda/cards.h"
@@ -226,33 +225,18 @@ TEST_F(Nvml, AForkedChildIsShownTheCapAndNothingOfItsParents) {
 }
 
 TEST_F(Nvml, ADeviceIsIdentifiedOnce) {
-  const std::string log = folder_ + "/log";
   std::vector<std::string> handles;
   for (int i = 0; i < 20; ++i) handles.insert(handles.end(), {"index:0", "index:1"});
-  output(with("2G", {{"FAKE_CUDA_LOG", log}}), show({"init"}, handles));
-  std::ifstream file(log);
-  int asked = 0, figures = 0;
-  for (std::string line; std::getline(file, line);) {
-    asked += line.rfind("nvmlDeviceGetUUID ", 0) == 0 ? 1 : 0;
-    figures += line.rfind("nvmlDeviceGetMemoryInfo", 0) == 0 ? 1 : 0;
-  }
-  EXPECT_EQ(asked, 2);
-  EXPECT_EQ(figures, 80) << "each query reaches NVML once";
+  output(with("2G", {{"FAKE_CUDA_LOG", call_log()}}), show({"init"}, handles));
+  EXPECT_EQ(calls("nvmlDeviceGetUUID "), 2);
+  EXPECT_EQ(calls("nvmlDeviceGetMemoryInfo"), 80) << "each query reaches NVML once";
 }
 
 // A search for its UUID would start every card before it in NVML.
 TEST_F(Nvml, OfManyCardsOnlyTheOneInUseIsLookedFor) {
-  const std::string log = folder_ + "/log";
-  output(with("2G", {{"FAKE_CUDA_LOG", log}, {"CUDA_VISIBLE_DEVICES", "1"}}), {"init", "cuda", "100"});
-  std::ifstream file(log);
-  int by_place = 0, by_search = 0;
-  for (std::string line; std::getline(file, line);) {
-    by_place += line.rfind("nvmlDeviceGetHandleByPciBusId", 0) == 0 ? 1 : 0;
-    by_search += line.rfind("nvmlDeviceGetHandleBy", 0) == 0 ? 1 : 0;
-  }
-  by_search -= by_place;
-  EXPECT_EQ(by_place, 1);
-  EXPECT_EQ(by_search, 0);
+  output(with("2G", {{"FAKE_CUDA_LOG", call_log()}, {"CUDA_VISIBLE_DEVICES", "1"}}), {"init", "cuda", "100"});
+  EXPECT_EQ(calls("nvmlDeviceGetHandleByPciBusId"), 1);
+  EXPECT_EQ(calls("nvmlDeviceGetHandleBy"), 1) << "and in no other way";
 }
 
 TEST_F(Nvml, AMigInstanceIsCappedByItsHandleAndItsCardIsNot) {

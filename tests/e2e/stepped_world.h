@@ -1,8 +1,6 @@
 // A world with a program that goes step by step (steps.h), whose calls the fake driver and NVML write down.
 #pragma once
 
-#include <fstream>
-
 #include "tests/e2e/world.h"
 
 namespace gpucap::e2e {
@@ -11,15 +9,8 @@ class SteppedWorld : public World {
  protected:
   Environment logged(const std::string& limit) {
     Environment environment = capped(limit);
-    environment["FAKE_CUDA_LOG"] = folder_ + "/calls";
+    environment["FAKE_CUDA_LOG"] = call_log();
     return environment;
-  }
-  // Calls so far of what begins with that name.
-  [[nodiscard]] int calls(const std::string& name) const {
-    std::ifstream log(folder_ + "/calls");
-    int count = 0;
-    for (std::string line; std::getline(log, line);) count += line.rfind(name, 0) == 0;
-    return count;
   }
   // Lets it run up to its next rest, where the figures must be true.
   void step(Child& child, const char* name) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 
 #include "tests/e2e/child.h"
@@ -46,6 +47,15 @@ class World : public testing::Test {
     std::vector<std::string> command = {CLIENT_PROGRAM};
     command.insert(command.end(), arguments);
     return command;
+  }
+
+  // Where a program's FAKE_CUDA_LOG may go, and its calls so far of what begins with that name.
+  [[nodiscard]] std::string call_log() const { return folder_ + "/calls"; }
+  [[nodiscard]] int calls(const std::string& name) const {
+    std::ifstream log(call_log());
+    int count = 0;
+    for (std::string line; std::getline(log, line);) count += line.rfind(name, 0) == 0;
+    return count;
   }
 
   fake::TruthFigures truth(pid_t pid, int device = 0) {

@@ -118,7 +118,7 @@ bool Step::find_named(CUmemoryPool handle, CUstream stream) {
 // Where memory was before, and has not been taken back since, a block is likely to have taken nothing. It is not
 // certain: for a block that finds no gap, the driver moves free memory of the pool to other addresses, and lets it grow
 // when the old ones are used again (measured).
-bool Step::lies_in_backed(uint64_t address) const {
+[[gnu::always_inline]] inline bool Step::lies_in_backed(uint64_t address) const {
   const Epoch now = shrink_times.load();
   return now == epoch_ && is_quiet(now) && pool_->backed.holds(address, bytes_, now);
 }

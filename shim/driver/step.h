@@ -49,7 +49,7 @@ __attribute__((cold)) CUresult refuse_by_cap(Process& process, Device& device, A
 // Notes a live allocation. If the table still held something under that name, its memory went without our seeing it,
 // and its charge goes now.
 __attribute__((cold)) void note_otherwise(Process& process, bool noted, const core::Record& replaced);
-inline void note(Process& process, const core::Record& record) {
+[[gnu::always_inline]] inline void note(Process& process, const core::Record& record) {
   core::Record replaced;
   const bool noted = process.table().insert(record, &replaced);
   if (!noted || replaced.space != core::Space::kNone) [[unlikely]]

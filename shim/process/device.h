@@ -102,7 +102,7 @@ inline void begin_flight(Device& device) {
 #endif
 }
 inline void end_flight(Device& device) {
-  const uint32_t lane = this_thread().lane;
+  const uint32_t lane = lane_of_thread();
   std::atomic<uint64_t>& ended = device.flights[lane].ended;
   if (lane == kSharedLane) [[unlikely]] {
     ended.fetch_add(1);

@@ -69,7 +69,7 @@ inline constexpr uint64_t kSmallRequest = uint64_t{32} << 20;
 }
 
 inline void count_promised(Device& device, int64_t delta) {
-  const uint32_t lane = this_thread().lane;
+  const uint32_t lane = lane_of_thread();
   add_in_lane(device.lanes[lane].reserved_bytes, delta, lane);
 }
 
@@ -85,7 +85,7 @@ inline void count_promised(Device& device, int64_t delta) {
 
 // Takes so much from the promises that the thread kept of earlier requests, if it is there to spare.
 [[nodiscard]] inline bool take_kept_promise(Device& device, uint64_t bytes) {
-  const uint32_t lane = this_thread().lane;
+  const uint32_t lane = lane_of_thread();
   if (lane == kSharedLane) return false;
   Flights& own = device.flights[lane];
   const auto wanted = static_cast<int64_t>(bytes);
@@ -96,8 +96,8 @@ inline void count_promised(Device& device, int64_t delta) {
 
 // The common case of reserve(), built into its callers: no group, figures that hold, and room. `or_kept`: a promise
 // that the thread keeps will do.
-[[nodiscard, gnu::hot]] inline bool try_quickly(Process& process, Device& device, uint64_t bytes,
-                                                bool or_kept = false) {
+[[nodiscard, gnu::hot, gnu::always_inline]] inline bool try_quickly(Process& process, Device& device, uint64_t bytes,
+                                                                    bool or_kept = false) {
   if (bytes == 0 || device.group != nullptr || !device.active.load(std::memory_order_acquire)) return false;
   refresh_limit(process, device);
   if (needs_look(device, bytes)) [[unlikely]]
@@ -133,15 +133,12 @@ void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint6
 [[nodiscard]] int64_t most_kept(const Device& device);
 
 // Keeps a promise for the thread's later requests while there is plenty of room, which spares them a word that all
-// threads write to. False where it must end instead.
-[[nodiscard]] inline bool try_keep(Device& device, uint64_t promised) {
-  const uint32_t lane = this_thread().lane;
-  if (lane == kSharedLane || promised == 0 || promised > kSmallRequest) return false;
-  Flights& own = device.flights[lane];
+// threads write to. `kept` is what the lane was seen to have. False where it must end instead.
+[[nodiscard]] inline bool try_keep(Device& device, Flights& own, int64_t kept, uint64_t promised) {
+  if (promised == 0 || promised > kSmallRequest) return false;
   const auto bytes = static_cast<int64_t>(promised);
-  const int64_t kept = own.kept_promise.load(std::memory_order_relaxed);
-  const int64_t most = own.may_keep.load(std::memory_order_relaxed);
-  if (kept + bytes > most || device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (kept + bytes > own.may_keep.load(std::memory_order_relaxed) ||
+      device.nothing_kept.load(std::memory_order_relaxed)) [[unlikely]] {
     const int64_t most_now = most_kept(device);  // looked at again when it is used up
     own.may_keep.store(most_now, std::memory_order_relaxed);
     if (kept + bytes > most_now) return false;
@@ -157,26 +154,28 @@ void settle_otherwise(Device& device, gpucap_kind kind, uint64_t promised, uint6
 
 // A promise of which nothing was needed. Nothing may have been charged on it meanwhile: that would count twice.
 inline void keep_promise(Device& device, gpucap_kind kind, uint64_t promised) {
-  if (!try_keep(device, promised)) settle(device, kind, promised, 0);
+  const uint32_t lane = lane_of_thread();
+  Flights& own = device.flights[lane];
+  if (lane == kSharedLane || !try_keep(device, own, own.kept_promise.load(std::memory_order_relaxed), promised))
+    settle(device, kind, promised, 0);
 }
 
 // The same where it is likely that nothing was needed, and the driver was not asked: the promise is kept and spent on
 // nothing else until it was. False where that is not possible: it must be asked now. One promise is left to be spent.
 [[nodiscard]] inline bool keep_unasked(Device& device, uint64_t promised) {
-  Flights& own = device.flights[this_thread().lane];
+  Flights& own = device.flights[lane_of_thread()];
   const int64_t kept = own.kept_promise.load(std::memory_order_relaxed), count = unasked_of(own, kept);
   const int64_t most = own.may_keep.load(std::memory_order_relaxed);
-  if ((count + 2) * static_cast<int64_t>(kSmallRequest) > most || !try_keep(device, promised)) return false;
+  // Never in the shared lane, which may keep nothing.
+  if ((count + 2) * static_cast<int64_t>(kSmallRequest) > most || !try_keep(device, own, kept, promised)) return false;
   own.unasked.store(count + 1, std::memory_order_relaxed);
   return true;
 }
 [[nodiscard]] inline bool has_unasked(const Device& device) {
-  return device.flights[this_thread().lane].unasked.load(std::memory_order_relaxed) != 0;
+  return device.flights[lane_of_thread()].unasked.load(std::memory_order_relaxed) != 0;
 }
 // The driver was asked what everything on the device has taken, after all of the thread's own requests.
-inline void all_asked(Device& device) {
-  device.flights[this_thread().lane].unasked.store(0, std::memory_order_relaxed);
-}
+inline void all_asked(Device& device) { device.flights[lane_of_thread()].unasked.store(0, std::memory_order_relaxed); }
 // Ends what all threads keep, once the driver was asked what they stand for.
 void end_kept_promises(Process& process, Device& device);
 // What they keep at this moment: within the ledger's reserved bytes, but promised to nobody who needs it.
@@ -237,7 +236,7 @@ void refuse(Process& process, Device& device, uint16_t api, uint64_t bytes, int3
 [[nodiscard]] bool wait_for_card(Process& process, Device& device, uint16_t api, uint64_t bytes, uint64_t* began_ns);
 
 inline void count_live(Device& device, int64_t delta) {
-  const uint32_t lane = this_thread().lane;
+  const uint32_t lane = lane_of_thread();
   add_in_lane(device.lanes[lane].live_count, delta, lane);
 }
 

@@ -20,8 +20,10 @@ constexpr uint64_t kStep = 32 * kMiB;
 
 class QuickCallsTest : public test::QuotaCase {
  protected:
+  QuickCallsTest() { this_thread(); }  // which has its lane, as after any call into the driver
   // A request of a pool that took nothing new, as the hooks make it.
   bool ask_and_keep() {
+    this_thread();
     if (!try_quickly(*process_, *device_, kStep, true) && ask(kStep) != Verdict::kGranted) return false;
     keep_promise(*device_, GPUCAP_KIND_POOL, kStep);
     return true;

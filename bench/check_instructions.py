@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 RECORDED = HERE / "instructions.json"
 TIMES = 2000
 SKIPPED = 77
-PATHS = ("async_pair", "small_pair", "memory_info", "publish", "note_and_take")
+PATHS = ("async_pair", "small_pair", "large_pair", "memory_info", "publish", "note_and_take")
 ALONE = ("publish", "note_and_take")  # parts that are linked into guard_bench: all within counts
 
 

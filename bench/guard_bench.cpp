@@ -32,6 +32,14 @@ GPUCAP_GUARD guard_small_pair(uint64_t times) {
   }
 }
 
+GPUCAP_GUARD guard_large_pair(uint64_t times) {
+  CUdeviceptr pointer = 0;
+  for (uint64_t i = 0; i < times; ++i) {
+    check(driver().cuMemAlloc_v2(&pointer, 4 << 20), "cuMemAlloc");
+    check(driver().cuMemFree_v2(pointer), "cuMemFree");
+  }
+}
+
 GPUCAP_GUARD guard_memory_info(uint64_t times) {
   size_t free_bytes = 0, total_bytes = 0;
   for (uint64_t i = 0; i < times; ++i) check(driver().cuMemGetInfo_v2(&free_bytes, &total_bytes), "cuMemGetInfo");
@@ -74,6 +82,7 @@ int main(int count, char** arguments) {
   for (const uint64_t each : {uint64_t{100}, times}) {  // once to warm up; what is counted last is what is read
     guard_async_pair(stream, each);
     guard_small_pair(each);
+    guard_large_pair(each);
     guard_memory_info(each);
     guard_publish(&ring, each);
     guard_note_and_take(&table, each);

@@ -24,12 +24,12 @@ def _short(value):
     return "%.3g" % value
 
 
-def svg(title, x_title, y_title, lines, logarithmic):
-    """`lines`: {name: [(x, y, low, high), ...]}; low and high may be None. The y axis starts at zero, or below it."""
+def svg(title, x_title, y_title, lines, logarithmic, base=0.0):
+    """`lines`: {name: [(x, y, low, high), ...]}; low and high may be None. The y axis starts at `base`, or below it."""
     points = [point for line in lines.values() for point in line]
     xs = sorted({point[0] for point in points})
     ys = [value for point in points for value in point[1:] if value is not None]
-    low_y, high_y = min(0.0, min(ys)), max(ys + [1e-9]) * 1.05
+    low_y, high_y = min(base, min(ys)), max(ys + [base + 1e-9]) * 1.05
 
     def place(x):
         return math.log10(max(x, 0.5)) if logarithmic else float(x)  # a zero on a logarithmic axis lies left of one

@@ -4,9 +4,10 @@
     bench/scaling.py [--build DIR] [--out DIR] [--only REGEX] [--seconds S] [--fake] [--quick] [--most-processes N]
     bench/scaling.py --draw DIR         the plots anew from the CSV files there
 
-For each way of growing it writes a CSV file and an SVG plot into --out (build/plots; docs/plots/ those that were kept). A
-point is a paired measurement like those of run_pairs.py: what gpucap adds to a pair of calls. What cannot be measured here is
-said by name. Exit status 1 when something failed.
+For each way of growing it writes a CSV file and two SVG plots into --out (build/plots; docs/plots/ those that were kept): what is
+added in nanoseconds, and with / without, which a machine that changes its speed between two points moves far less. A point is a
+paired measurement like those of run_pairs.py: what gpucap adds to a pair of calls. What cannot be measured here is said by name.
+Exit status 1 when something failed.
 """
 import argparse
 import csv
@@ -24,7 +25,8 @@ import spread
 from processes import Failed, Place, Served, Skipped, Until
 
 PAIRS = ("async_pair", "small_pair", "large_pair")
-FIELDS = ("x", "line", "without_ns", "with_ns", "added_ns", "added_low_ns", "added_high_ns", "ratio", "fours", "processes")
+FIELDS = ("x", "line", "without_ns", "with_ns", "added_ns", "added_low_ns", "added_high_ns", "ratio", "ratio_low", "ratio_high",
+          "fours", "processes")
 # name: (title, x axis, values, logarithmic)
 WAYS = {
     "live": ("What a pair costs more, by live blocks", "live blocks of 512 B", (1, 10, 100, 1000, 10000, 100000, 1000000), True),
@@ -126,9 +128,10 @@ class Scaling:
             start, points = time.monotonic(), []
             try:
                 for x, line, summary in getattr(self, way)():
-                    low, high = summary["added_ns_interval"] or (None, None)
-                    points.append(dict(zip(FIELDS, (x, line, summary["without_ns"], summary["with_ns"], summary["added_ns"], low,
-                                                    high, summary["ratio"], summary["pairs"], summary["process_pairs"]))))
+                    none = (None, None)
+                    points.append(dict(zip(FIELDS, (x, line, summary["without_ns"], summary["with_ns"], summary["added_ns"],
+                                                    *(summary["added_ns_interval"] or none), summary["ratio"],
+                                                    *(summary["ratio_interval"] or none), summary["pairs"], summary["process_pairs"]))))
                     write(self.place.out, way, points, self.place.fake)
             except Skipped as reason:
                 print("%s: SKIPPED: %s" % (way, reason), flush=True)
@@ -154,13 +157,15 @@ def draw(out, way, fake):
     with open(out / (way + ".csv"), newline="", encoding="utf-8") as file:
         points = list(csv.DictReader(file))
     title, x_title, _, logarithmic = WAYS[way]
-    lines = {}
-    for point in points:
-        low, high = ((float(point[key]) if point[key] else None) for key in ("added_low_ns", "added_high_ns"))
-        lines.setdefault(point["line"], []).append((float(point["x"]), float(point["added_ns"]), low, high))
     if fake:
         title += " (FAKE driver: its own calls are slower and are in these figures)"
-    (out / (way + ".svg")).write_text(plot.svg(title, x_title, "added, ns", lines, logarithmic), encoding="utf-8")
+    for suffix, y_title, base, keys in (("", "added, ns", 0.0, ("added_ns", "added_low_ns", "added_high_ns")),
+                                        ("_ratio", "with / without", 1.0, ("ratio", "ratio_low", "ratio_high"))):
+        lines = {}
+        for point in points:
+            values = (float(point[key]) if point.get(key) else None for key in keys)  # an early CSV lacks some
+            lines.setdefault(point["line"], []).append((float(point["x"]), *values))
+        (out / (way + suffix + ".svg")).write_text(plot.svg(title, x_title, y_title, lines, logarithmic, base), encoding="utf-8")
 
 
 def main():

@@ -3,7 +3,10 @@
 Read by run_pairs.py, which measures, and by report.py, which judges. Holds no figure that was measured.
 """
 
+import spread
+
 MUST, AIM = "must", "aim"
+FEWEST_PAIRS = spread.FEWEST_GROUPS  # of processes, below which nothing is decided
 NOT_MEASURABLE_NS = 10  # an interval that ends below this, or below 1 % of the call, and holds 0, is "nothing"
 
 
@@ -103,11 +106,13 @@ def judge(row, summary, everything):
         return ""
     if row.kind == "value":
         value = summary["value"]
-        return _met(row, value, value)
+        return "" if row.must is None else _met(row, value, value)
     if row.kind == "growth":
         base = everything.get(row.name[:-len("_live")] + "_beside_live")
         if base is None:
             return ""
+        if min(summary["process_pairs"], base["process_pairs"]) < FEWEST_PAIRS:
+            return "noisy"
         value = summary["with_ns"] / base["with_ns"]
         return _met(row, value, value)
     figure = {"added": "added_ns", "ratio": "ratio", "nothing": "added_ns", "torch": "ratio", "throughput": "ratio"}[row.kind]

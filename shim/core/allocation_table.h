@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -124,7 +125,7 @@ inline uint64_t AllocationTable::slot_of(const Shard& shard, Space space, uint64
 // whole, makes the processor wait until its bytes are written (measured: 10 ns).
 inline void AllocationTable::write(Record& slot, const Record& record) {
   static_assert(offsetof(Record, space) == 20 && offsetof(Record, kind) == 21 && offsetof(Record, device) == 22 &&
-                offsetof(Record, context) == 23);
+                offsetof(Record, context) == 23 && std::endian::native == std::endian::little);
   const uint64_t rest = record.link | uint64_t{static_cast<uint8_t>(record.space)} << 32 | uint64_t{record.kind} << 40 |
                         uint64_t{record.device} << 48 | uint64_t{record.context} << 56;
   slot.key = record.key;

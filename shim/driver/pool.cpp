@@ -45,6 +45,14 @@ __attribute__((cold)) bool find_route(Process& process, CUstream stream) {
   return true;
 }
 
+// Where memory was before, and has not been taken back since the epoch in which the request began, a block is likely to
+// have taken nothing. It is not certain: for a block that finds no gap, the driver moves free memory of the pool to
+// other addresses, and lets it grow when the old ones are used again (measured).
+[[gnu::always_inline]] inline bool lies_in_backed(const Pool& pool, uint64_t address, uint64_t bytes, Epoch begun_in) {
+  const Epoch now = shrink_times.load();
+  return now == begun_in && is_quiet(now) && pool.backed.holds(address, bytes, now);
+}
+
 struct Outliving {
   uint32_t index;
   uint64_t blocks;
@@ -115,14 +123,6 @@ bool Step::find_named(CUmemoryPool handle, CUstream stream) {
   return Go::kCharge;
 }
 
-// Where memory was before, and has not been taken back since, a block is likely to have taken nothing. It is not
-// certain: for a block that finds no gap, the driver moves free memory of the pool to other addresses, and lets it grow
-// when the old ones are used again (measured).
-[[gnu::always_inline]] inline bool Step::lies_in_backed(uint64_t address) const {
-  const Epoch now = shrink_times.load();
-  return now == epoch_ && is_quiet(now) && pool_->backed.holds(address, bytes_, now);
-}
-
 // The driver says what the pool has reserved now.
 void Step::charge_growth(uint64_t address) {
   const std::lock_guard guard(pool_->lock);
@@ -183,7 +183,7 @@ CUresult Step::failed(CUresult result) {
     return failed(result);
   if (!pool_->charged) [[unlikely]] {
     settle(*device_, pool_->kind, promised_, 0);
-  } else if (!lies_in_backed(address)) [[unlikely]] {
+  } else if (!lies_in_backed(*pool_, address, bytes_, epoch_)) [[unlikely]] {
     charge_growth(address);
     settle(*device_, pool_->kind, promised_, 0);
   } else if (!keep_unasked(*device_, promised_)) {

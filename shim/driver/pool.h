@@ -33,7 +33,6 @@ class Step {
   Api api_ = Api::kNone;
 
   bool find_named(CUmemoryPool handle, CUstream stream);
-  [[nodiscard]] bool lies_in_backed(uint64_t address) const;
   __attribute__((cold)) void charge_growth(uint64_t address);
   __attribute__((noinline)) void make_certain(uint64_t address);
   __attribute__((cold)) CUresult failed(CUresult result);

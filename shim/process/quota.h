@@ -69,7 +69,7 @@ inline constexpr uint64_t kSmallRequest = uint64_t{32} << 20;
 }
 
 inline void count_promised(Device& device, int64_t delta) {
-  const uint32_t lane = lane_of_thread();
+  const uint32_t lane = this_thread().lane;  // so that a promise ends in the lane that it began in
   add_in_lane(device.lanes[lane].reserved_bytes, delta, lane);
 }
 

@@ -39,7 +39,8 @@ inline ThreadWords& this_thread() {
     set_up_thread();
   return thread_words;
 }
-// The calling thread's lane; the shared one before this_thread(), which any call into the driver comes past.
+// The calling thread's lane, where it has been past this_thread() before, as whoever promised or began a flight has;
+// the shared one otherwise.
 inline uint32_t lane_of_thread() { return thread_words.lane; }
 
 // Adds to a word of the calling thread's lane.

@@ -1,4 +1,5 @@
-// What makes a call quick must not make it wrong: lanes of threads, promises that are kept, looks that are spared.
+// What makes a call quick must not make it wrong: lanes of threads, looks that are spared. Promises that are kept: see
+// kept_promises_test.cpp.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -6,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "shim/process/limits.h"
 #include "tests/process/quota_case.h"
 
 namespace gpucap {
@@ -16,19 +16,8 @@ using test::FakeCard;
 using test::kGiB;
 using test::kMiB;
 
-constexpr uint64_t kStep = 32 * kMiB;
-
 class QuickCallsTest : public test::QuotaCase {
  protected:
-  QuickCallsTest() { this_thread(); }  // which has its lane, as after any call into the driver
-  // A request of a pool that took nothing new, as the hooks make it.
-  bool ask_and_keep() {
-    this_thread();
-    if (!try_quickly(*process_, *device_, kStep, true) && ask(kStep) != Verdict::kGranted) return false;
-    keep_promise(*device_, GPUCAP_KIND_POOL, kStep);
-    return true;
-  }
-  int64_t reserved() const { return device_->ledger.reserved(); }
   int64_t live() const {
     int64_t sum = 0;
     for (uint32_t lane = 0; lane < kLanes; ++lane) sum += device_->lanes[lane].live_count;
@@ -84,141 +73,6 @@ TEST_F(QuickCallsTest, LanesOfThreadsThatEndedAreGivenOutAgain) {
   EXPECT_EQ(live(), 200) << "what they counted stays";
 }
 
-TEST_F(QuickCallsTest, APromiseIsKeptForTheNextRequestAndShownToNobody) {
-  begin("8G");
-  ASSERT_TRUE(ask_and_keep());
-  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep));
-  EXPECT_EQ(test::promised_bytes(*device_), 0);
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(ask_and_keep());
-  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep)) << "one promise, however many requests";
-  end_kept_promises(*process_, *device_);
-  EXPECT_EQ(reserved(), 0);
-  ASSERT_TRUE(ask_and_keep());
-  EXPECT_EQ(reserved(), static_cast<int64_t>(kStep));
-}
-
-// A pool was not asked whether it grew: each such request has a promise that stands for it until it is.
-TEST_F(QuickCallsTest, WhatIsNotAskedAboutIsCoveredByPromisesUntilItIs) {
-  begin("8G");
-  const int64_t most = most_kept(*device_);
-  ASSERT_EQ(most, static_cast<int64_t>(kGiB)) << "a part of the room";
-  constexpr int kUncovered = kGiB / kStep - 1;  // one is left to be spent
-  const auto ask_unasked = [&] {
-    EXPECT_TRUE(try_quickly(*process_, *device_, kStep, true));
-    const bool kept = keep_unasked(*device_, kStep);
-    if (!kept) {
-      all_asked(*device_);
-      keep_promise(*device_, GPUCAP_KIND_POOL, kStep);
-    }
-    return kept;
-  };
-  EXPECT_FALSE(ask_unasked()) << "how much may be kept is not known yet";
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 1; i <= kUncovered; ++i) {
-      EXPECT_TRUE(ask_unasked());
-      EXPECT_GE(reserved(), i * static_cast<int64_t>(kStep));
-    }
-    EXPECT_FALSE(ask_unasked()) << "it is time to ask";
-    EXPECT_EQ(reserved(), most);
-  }
-  EXPECT_EQ(test::promised_bytes(*device_), 0);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(ask_unasked());
-  int64_t reserved_then = 0;
-  FakeCard::refresh = [&] {
-    reserved_then = reserved();
-    return false;
-  };
-  end_kept_promises(*process_, *device_);
-  FakeCard::refresh = nullptr;
-  EXPECT_EQ(reserved_then, most) << "the driver is asked before the promises end";
-  EXPECT_EQ(reserved(), 0);
-  EXPECT_FALSE(ask_unasked());
-  for (int i = 1; i <= kUncovered; ++i) {
-    EXPECT_TRUE(ask_unasked());
-    EXPECT_EQ(reserved(), i * static_cast<int64_t>(kStep)) << "and whoever took them leaves the thread none";
-  }
-}
-
-// Small blocks keep their promises in the same place.
-TEST_F(QuickCallsTest, APromiseThatStandsForSomethingIsNotSpent) {
-  begin("8G");
-  ASSERT_TRUE(ask_and_keep());
-  for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(try_quickly(*process_, *device_, kStep, true));
-    ASSERT_TRUE(keep_unasked(*device_, kStep));
-  }
-  EXPECT_EQ(reserved(), 2 * static_cast<int64_t>(kStep));
-  ASSERT_TRUE(try_quickly(*process_, *device_, 2 * kMiB, true));
-  settle(*device_, GPUCAP_KIND_LINEAR, 2 * kMiB, 2 * kMiB);
-  EXPECT_EQ(reserved(), 2 * static_cast<int64_t>(kStep));
-}
-
-TEST_F(QuickCallsTest, NobodyIsRefusedBecauseOfPromisesThatOthersKeep) {
-  begin("8G");
-  std::vector<std::thread> threads;
-  std::barrier all_there(9);
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&] {
-      EXPECT_TRUE(ask_and_keep());
-      all_there.arrive_and_wait();
-      all_there.arrive_and_wait();
-    });
-  all_there.arrive_and_wait();
-  EXPECT_EQ(reserved(), static_cast<int64_t>(8 * kStep));
-  EXPECT_TRUE(take(8 * kGiB)) << "all that there is";
-  EXPECT_EQ(reserved(), 0);
-  all_there.arrive_and_wait();
-  for (std::thread& thread : threads) thread.join();
-}
-
-TEST_F(QuickCallsTest, NearTheCapNothingIsKept) {
-  begin("8G");
-  ASSERT_TRUE(take(7 * kGiB));
-  ASSERT_TRUE(ask_and_keep());
-  EXPECT_EQ(reserved(), 0);
-}
-
-TEST_F(QuickCallsTest, AKeptPromiseDoesNotOutlastTheLimitThatItWasMadeUnder) {
-  begin("8G");
-  ASSERT_TRUE(take(4 * kGiB));
-  ASSERT_TRUE(ask_and_keep());
-  device_->ledger.set_limit(4 * kGiB);  // as take_over_limit() does
-  mark_stale(*device_);
-  EXPECT_FALSE(ask_and_keep());
-  EXPECT_EQ(reserved(), 0);
-}
-
-TEST_F(QuickCallsTest, AKeptPromiseIsNotGrantedOnceTheDriverHasTakenItsRoom) {
-  begin("8G");
-  ASSERT_TRUE(take(4 * kGiB));
-  ASSERT_TRUE(ask_and_keep());
-  FakeCard::truth_bytes += static_cast<int64_t>(4 * kGiB);  // a kernel's local memory: the cap is full
-  look_at_rest(*process_, *device_);
-  look(*process_, *device_, false);
-  EXPECT_FALSE(device_->stale) << "so that only the promise itself can tell";
-  EXPECT_FALSE(try_quickly(*process_, *device_, kStep, true));
-  EXPECT_FALSE(ask_and_keep());
-  EXPECT_EQ(reserved(), 0);
-}
-
-TEST_F(QuickCallsTest, WhatIsKeptIsFreeToTheProgram) {
-  begin("8G");
-  ASSERT_TRUE(take(4 * kGiB));
-  ASSERT_TRUE(ask_and_keep());
-  EXPECT_EQ(shown_memory(*process_, *device_).free_bytes, 4 * kGiB);
-  ASSERT_EQ(ask(kGiB), Verdict::kGranted);
-  EXPECT_EQ(shown_memory(*process_, *device_).free_bytes, 3 * kGiB) << "unlike what a call needs that is under way";
-  settle(*device_, GPUCAP_KIND_LINEAR, kGiB, 0);
-}
-
-TEST_F(QuickCallsTest, OnlySmallPromisesAreKept) {
-  begin("16G");
-  ASSERT_EQ(ask(kGiB), Verdict::kGranted);
-  keep_promise(*device_, GPUCAP_KIND_POOL, kGiB);
-  EXPECT_EQ(reserved(), 0);
-  EXPECT_EQ(test::promised_bytes(*device_), 0);
-}
-
 // Nothing has grown in our books since the look, and yet the room is gone.
 TEST_F(QuickCallsTest, ALargeRequestIsLookedAtWhateverTheBooksSay) {
   begin("4G");
@@ -226,18 +80,6 @@ TEST_F(QuickCallsTest, ALargeRequestIsLookedAtWhateverTheBooksSay) {
   EXPECT_GE(looks_while_fresh([] { FakeCard::truth_bytes = static_cast<int64_t>(3584 * kMiB); },
                               [&] { EXPECT_EQ(ask(3 * kGiB), Verdict::kRefused); }),
             1);
-}
-
-// 98 % of the cap is used, and a request asks for more than half of what is left, again and again.
-TEST_F(QuickCallsTest, RequestsThatTakeNothingNewAreNotLookedAtEachTimeNearTheCap) {
-  begin("4G");
-  ASSERT_TRUE(take(4 * kGiB - 48 * kMiB));
-  const auto steady = [&] {
-    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(ask_and_keep());
-  };
-  steady();
-  EXPECT_EQ(looks_while_fresh(steady), 0);
-  EXPECT_EQ(ask(64 * kMiB), Verdict::kRefused) << "and the cap is where it was";
 }
 
 TEST_F(QuickCallsTest, WhatTakesMostOfTheRoomThatWasLeftIsLookedAtFirst) {

@@ -6,7 +6,6 @@ Read by run_pairs.py, which measures, and by report.py, which judges. Holds no f
 import spread
 
 MUST, AIM = "must", "aim"
-FEWEST_PAIRS = spread.FEWEST_GROUPS  # of processes, below which nothing is decided
 NOT_MEASURABLE_NS = 10  # an interval that ends below this, or below 1 % of the call, and holds 0, is "nothing"
 
 
@@ -111,7 +110,7 @@ def judge(row, summary, everything):
         base = everything.get(row.name[:-len("_live")] + "_beside_live")
         if base is None:
             return ""
-        if min(summary["process_pairs"], base["process_pairs"]) < FEWEST_PAIRS:
+        if min(summary["process_pairs"], base["process_pairs"]) < spread.FEWEST_GROUPS:
             return "noisy"
         value = summary["with_ns"] / base["with_ns"]
         return _met(row, value, value)
